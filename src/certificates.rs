@@ -11,6 +11,8 @@ use berth_manifests::webhooks::WEBHOOKS;
 use clap::ValueEnum;
 use jiff::SignedDuration;
 
+use crate::common::valid;
+
 /// The source of the gate's certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Source {
@@ -167,17 +169,6 @@ impl KeeperArgs {
         };
         Ok(Managed::keeper(hub.api, place, settings, observer)?)
     }
-}
-
-fn valid(flag: &str, name: String, what: &str) -> anyhow::Result<String> {
-    let problems = berth_api::names::dns1123_label(&name);
-    if !problems.is_empty() {
-        bail!(
-            "{flag}: {name:?} is not a valid name of a {what}: {}",
-            problems.join("; ")
-        );
-    }
-    Ok(name)
 }
 
 fn positive(flag: &str, duration: SignedDuration) -> anyhow::Result<Duration> {

@@ -183,3 +183,18 @@ pub(crate) fn ignored_flags(flags: &[(&str, bool)]) -> Vec<String> {
         .map(|(flag, _)| format!("--{flag} is not supported and is ignored"))
         .collect()
 }
+
+/// Returns a name if it is a DNS label. `what`: the kind of the object that has the name.
+///
+/// # Errors
+/// The name is invalid; the message begins with the flag.
+pub(crate) fn valid(flag: &str, name: String, what: &str) -> anyhow::Result<String> {
+    let problems = berth_api::names::dns1123_label(&name);
+    if !problems.is_empty() {
+        anyhow::bail!(
+            "{flag}: {name:?} is not a valid name of a {what}: {}",
+            problems.join("; ")
+        );
+    }
+    Ok(name)
+}

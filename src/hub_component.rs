@@ -4,7 +4,7 @@ use anyhow::{Context, bail};
 use berth_lease::LeaseParams;
 use berth_reconcile::Limit;
 
-use crate::common::{install_namespace, pod_name, pod_uid};
+use crate::common::{install_namespace, pod_name, pod_uid, valid};
 use crate::leading::{ElectionArgs, ElectionTimes};
 use crate::ports::Address;
 
@@ -89,14 +89,7 @@ impl HubComponentArgs {
             Some(namespace) => namespace.clone(),
             None => install_namespace(),
         };
-        let problems = berth_api::names::dns1123_label(&namespace);
-        if !problems.is_empty() {
-            bail!(
-                "--namespace: {namespace:?} is not a valid name of a Namespace: {}",
-                problems.join("; ")
-            );
-        }
-        Ok(namespace)
+        valid("--namespace", namespace, "Namespace")
     }
 
     fn limit(&self, warnings: &mut Vec<String>) -> anyhow::Result<Option<Rate>> {

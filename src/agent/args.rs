@@ -15,7 +15,7 @@ use jiff::SignedDuration;
 
 use super::gates::Gates;
 use super::refused::{Refused, WithoutEffect};
-use crate::common::{LogArgs, TlsArgs, pod_name, pod_namespace, pod_uid};
+use crate::common::{LogArgs, TlsArgs, pod_name, pod_namespace, pod_uid, valid};
 use crate::leading::{ElectionArgs, ElectionTimes};
 use crate::ports::Address;
 use crate::work::WorkFlags;
@@ -269,22 +269,11 @@ impl Args {
         };
         let namespace = self.namespace.clone().or(in_pod);
         let namespace = namespace.unwrap_or_else(|| DEFAULT_NAMESPACE.to_owned());
-        let problems = berth_api::names::dns1123_label(&namespace);
-        if !problems.is_empty() {
-            bail!(
-                "--namespace: {namespace:?} is not a valid name of a Namespace: {}",
-                problems.join("; ")
-            );
-        }
+        let namespace = valid("--namespace", namespace, "Namespace")?;
         let cluster_name = given(self.cluster_name.as_ref());
-        if let Some(name) = &cluster_name {
-            let problems = berth_api::names::dns1123_label(name);
-            ensure!(
-                problems.is_empty(),
-                "--cluster-name: {name:?} is not a valid name of a cluster: {}",
-                problems.join("; ")
-            );
-        }
+        let cluster_name = cluster_name
+            .map(|name| valid("--cluster-name", name, "cluster"))
+            .transpose()?;
         let period = Duration::try_from(self.cluster_healthcheck_period).unwrap_or_default();
         // OCM's words.
         ensure!(

@@ -9,7 +9,7 @@ use berth_work::agent::Settings;
 use jiff::SignedDuration;
 
 use crate::agent::{AgentTimes, WORK_LEASE};
-use crate::common::{LogArgs, TlsArgs, ignored_flags, pod_name, pod_namespace, pod_uid};
+use crate::common::{LogArgs, TlsArgs, ignored_flags, pod_name, pod_namespace, pod_uid, valid};
 use crate::feature_gates::pairs;
 use crate::leading::ElectionArgs;
 use crate::ports::Address;
@@ -166,22 +166,11 @@ impl WorkAgentArgs {
         );
         let namespace = self.namespace.clone().or_else(pod_namespace);
         let namespace = namespace.unwrap_or_else(|| DEFAULT_NAMESPACE.to_owned());
-        let problems = berth_api::names::dns1123_label(&namespace);
-        if !problems.is_empty() {
-            bail!(
-                "--namespace: {namespace:?} is not a valid name of a Namespace: {}",
-                problems.join("; ")
-            );
-        }
+        let namespace = valid("--namespace", namespace, "Namespace")?;
         let cluster_name = given(self.spoke_cluster_name.as_ref());
-        if let Some(name) = &cluster_name {
-            let problems = berth_api::names::dns1123_label(name);
-            ensure!(
-                problems.is_empty(),
-                "--spoke-cluster-name: {name:?} is not a valid name of a cluster: {}",
-                problems.join("; ")
-            );
-        }
+        let cluster_name = cluster_name
+            .map(|name| valid("--spoke-cluster-name", name, "cluster"))
+            .transpose()?;
         let identity = berth_lease::identity(pod_uid().as_deref());
         let mut warnings = self.ignored.warnings();
         let instance = pod_name().unwrap_or_else(|| identity.name().to_owned());
