@@ -51,7 +51,7 @@ const PATCH_DEVIATIONS: [(&str, u8); 2] = [
 ];
 
 /// The names of all recorded reviews.
-fn cases() -> Vec<String> {
+pub(crate) fn cases() -> Vec<String> {
     let mut cases: Vec<_> = fs::read_dir(repository("tests/data/reviews"))
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -64,7 +64,7 @@ fn cases() -> Vec<String> {
 }
 
 /// The path to which the API server sent a case.
-fn webhook(case: &str, review: &Value) -> Webhook {
+pub(crate) fn webhook(case: &str, review: &Value) -> Webhook {
     let mutates = case.ends_with(".mutate");
     let resource = review["request"]["resource"]["resource"].as_str().unwrap();
     Webhook::ALL
@@ -157,8 +157,8 @@ async fn our_patch_makes_the_object_that_ocms_patch_makes() {
     assert!(compared > 20, "{compared}");
 }
 
-/// The object with the patch of an answer.
-fn patched(object: &Value, response: &Value) -> Value {
+/// The object with the patch of a response.
+pub(crate) fn patched(object: &Value, response: &Value) -> Value {
     let mut object = object.clone();
     if let Some(patch) = response["patch"].as_str() {
         assert_eq!(response["patchType"], "JSONPatch");
@@ -169,20 +169,32 @@ fn patched(object: &Value, response: &Value) -> Value {
     object
 }
 
-/// OCM's patches also add what its Go types always emit; and the two gates stamped taints at different times.
-fn without_what_go_types_emit(mut object: Value) -> Value {
-    if object["status"] == json!({ "conditions": null, "version": {} }) {
-        object.as_object_mut().unwrap().remove("status");
-    }
-    if let Some(taints) = object
-        .pointer_mut("/spec/taints")
-        .and_then(Value::as_array_mut)
-    {
-        for taint in taints {
-            if taint["timeAdded"].is_string() {
-                taint["timeAdded"] = "stamped".into();
+/// Replaces every `timeAdded`: two gates may decide the same review in different seconds.
+pub(crate) fn without_stamps(mut value: Value) -> Value {
+    stamp(&mut value);
+    value
+}
+
+fn stamp(value: &mut Value) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(stamp),
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                if name == "timeAdded" && value.is_string() {
+                    *value = "stamped".into();
+                }
+                stamp(value);
             }
         }
+        _ => {}
+    }
+}
+
+/// OCM's patches also add what its Go types always emit; and the two gates stamped taints at different times.
+fn without_what_go_types_emit(object: Value) -> Value {
+    let mut object = without_stamps(object);
+    if object["status"] == json!({ "conditions": null, "version": {} }) {
+        object.as_object_mut().unwrap().remove("status");
     }
     if object["spec"]["hubAcceptsClient"] == false {
         object["spec"]
