@@ -184,6 +184,11 @@ pub(crate) fn ignored_flags(flags: &[(&str, bool)]) -> Vec<String> {
         .collect()
 }
 
+/// Returns the value of a flag. An empty value counts as absent, because OCM's operator always sets the flag.
+pub(crate) fn given(value: Option<&String>) -> Option<String> {
+    value.filter(|it| !it.is_empty()).cloned()
+}
+
 /// Returns a name if it is a DNS label. `what`: the kind of the object that has the name.
 ///
 /// # Errors

@@ -15,7 +15,7 @@ use jiff::SignedDuration;
 
 use super::gates::Gates;
 use super::refused::{Refused, WithoutEffect};
-use crate::common::{LogArgs, TlsArgs, pod_name, pod_namespace, pod_uid, valid};
+use crate::common::{LogArgs, TlsArgs, given, pod_name, pod_namespace, pod_uid, valid};
 use crate::leading::{ElectionArgs, ElectionTimes};
 use crate::ports::Address;
 use crate::work::WorkFlags;
@@ -460,9 +460,4 @@ impl Args {
             .map(|path| file.parent().unwrap_or(Path::new("")).join(path));
         path.map(|path| read(&path)).transpose()
     }
-}
-
-/// Ignores an empty value, because OCM's operator always sets the flag.
-fn given(value: Option<&String>) -> Option<String> {
-    value.filter(|it| !it.is_empty()).cloned()
 }

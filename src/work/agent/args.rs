@@ -9,7 +9,9 @@ use berth_work::agent::Settings;
 use jiff::SignedDuration;
 
 use crate::agent::{AgentTimes, WORK_LEASE};
-use crate::common::{LogArgs, TlsArgs, ignored_flags, pod_name, pod_namespace, pod_uid, valid};
+use crate::common::{
+    LogArgs, TlsArgs, given, ignored_flags, pod_name, pod_namespace, pod_uid, valid,
+};
 use crate::feature_gates::pairs;
 use crate::leading::ElectionArgs;
 use crate::ports::Address;
@@ -274,11 +276,7 @@ impl Gates {
     }
 }
 
-/// Ignores an empty value, because OCM's operator always sets the flag.
-fn given(value: Option<&String>) -> Option<String> {
-    value.filter(|it| !it.is_empty()).cloned()
-}
-
+/// As [`given`], of a path.
 fn given_path(value: Option<&PathBuf>) -> Option<PathBuf> {
     value.filter(|it| **it != Path::new("")).cloned()
 }
