@@ -259,7 +259,7 @@ fn render(source: &Source) -> (Vec<Rendered>, Vec<String>) {
                 conditions(&rules),
             ],
             object: manifest.read().unwrap_or(Value::Null),
-            faults: rules.faults(),
+            faults: rules.faults(it),
         });
     }
     // Stable: objects of one rank stay in the order of the manifests.

@@ -1,6 +1,7 @@
 //! Conditions of an object that condition rules set. Reasons and messages are those of OCM.
 
 use std::cell::OnceCell;
+use std::slice;
 
 use berth_api::conditions::{FALSE, TRUE, manifest, manifest_work};
 use berth_api::names::is_dns1123_subdomain;
@@ -40,6 +41,9 @@ const RESULT: &str = "result";
 const HAS_CONDITIONS: &str = "hasConditions";
 
 const FUNCTIONS: &[Function] = &[Function::of_host(HAS_CONDITIONS, false, &[1])];
+
+/// Group, version and kind of an object.
+type Kind<'a> = (&'a str, &'a str, &'a str);
 
 /// What expressions for a condition can use.
 const OF_CONDITION: Environment = Environment {
@@ -88,8 +92,12 @@ pub(crate) fn conditions(
     for rule in usable(rules) {
         let evaluated = match &rule.r#type {
             ConditionRuleType::Cel => host.cel(rule, programs, &mut budget),
-            ConditionRuleType::WellKnownConditions => match well_known(meta, rule, object) {
-                Some((holds, message)) => Ok((holds, message)),
+            ConditionRuleType::WellKnownConditions => match well_known(kind_of(meta), rule, object)
+            {
+                Some((holds, message)) => {
+                    host.result = Some(Value::Bool(holds));
+                    Ok((holds, host.message(rule, message, programs, &mut budget)))
+                }
                 None => continue,
             },
             ConditionRuleType::Other(other) => {
@@ -126,13 +134,34 @@ fn usable(rules: &[ConditionRule]) -> impl Iterator<Item = &ConditionRule> {
         .filter(|it| can_be_set(&it.condition))
 }
 
-/// Names the rules that are not used and that no condition reports: rules for a condition that no rule sets, and rules over the limit.
+/// Names the rules that are not used and that no condition reports: rules for a condition that no rule sets, well-known rules for a
+/// condition that the kind does not have, and rules over the limit.
 ///
 /// Other faults are in the message of the condition that the rule sets.
-pub(crate) fn unreported(rules: &[ConditionRule]) -> Vec<String> {
+pub(crate) fn unreported(meta: &ManifestResourceMeta, rules: &[ConditionRule]) -> Vec<String> {
     let unset: Vec<_> = not_settable(rules).collect();
     let unset = (!unset.is_empty()).then(|| format!("condition rules cannot set {unset:?}"));
-    unset.into_iter().chain(too_many(rules)).collect()
+    let unknown: Vec<_> = not_well_known(kind_of(meta), rules).collect();
+    let unknown = (!unknown.is_empty()).then(|| has_not(kind_of(meta), &unknown));
+    let unset = unset.into_iter().chain(unknown);
+    unset.chain(too_many(rules)).collect()
+}
+
+/// The types of conditions for which there are well-known rules, and which the kind does not have.
+fn not_well_known<'a>(kind: Kind<'_>, rules: &'a [ConditionRule]) -> impl Iterator<Item = &'a str> {
+    let is_unknown = move |it: &&ConditionRule| {
+        it.r#type == ConditionRuleType::WellKnownConditions
+            && !is_reserved(&it.condition)
+            && well_known(kind, it, &Json::Null).is_none()
+    };
+    rules
+        .iter()
+        .filter(is_unknown)
+        .map(|it| it.condition.as_str())
+}
+
+fn has_not((_, version, kind): Kind<'_>, types: &[&str]) -> String {
+    format!("{version} {kind} has no well-known conditions {types:?}: use rules of the type CEL")
 }
 
 /// The types of conditions that rules name and cannot set.
@@ -152,13 +181,13 @@ pub(crate) fn sets(meta: &ManifestResourceMeta, rules: &[ConditionRule], type_: 
     let mut rules = usable(rules);
     rules.any(|rule| {
         let is_known = rule.r#type != ConditionRuleType::WellKnownConditions
-            || well_known(meta, rule, &Json::Null).is_some();
+            || well_known(kind_of(meta), rule, &Json::Null).is_some();
         rule.condition == type_ && is_known
     })
 }
 
-/// Names the rules that cannot be used, whatever the object is.
-pub(crate) fn faults(rules: &[ConditionRule]) -> Vec<String> {
+/// Names the rules that cannot be used for this kind, whatever the object is.
+pub(crate) fn faults(kind: Kind<'_>, rules: &[ConditionRule]) -> Vec<String> {
     let mut faults = Vec::new();
     for (at, rule) in rules.iter().enumerate() {
         let condition = &rule.condition;
@@ -173,19 +202,30 @@ pub(crate) fn faults(rules: &[ConditionRule]) -> Vec<String> {
         if rules[..at].iter().any(|it| it.condition == *condition) {
             fault("an earlier rule sets this condition".to_owned());
         }
-        match &rule.r#type {
-            ConditionRuleType::Other(other) => fault(unknown_type(other)),
-            ConditionRuleType::WellKnownConditions => {}
-            ConditionRuleType::Cel if rule.cel_expressions.is_empty() => fault(no_expressions()),
-            ConditionRuleType::Cel => {
-                let of_condition = rule.cel_expressions.iter().map(|it| (it, OF_CONDITION));
-                let of_message = Some((&rule.message_expression, OF_MESSAGE));
-                let of_message = of_message.filter(|(it, _)| !it.is_empty());
-                for (text, environment) in of_condition.chain(of_message) {
-                    if let Err(mistake) = berth_cel::Expression::new(text, environment) {
-                        fault(format!("the expression {text:?}: {mistake}"));
-                    }
+        let expressions = match &rule.r#type {
+            ConditionRuleType::Other(other) => {
+                fault(unknown_type(other));
+                continue;
+            }
+            ConditionRuleType::WellKnownConditions => {
+                for type_ in not_well_known(kind, slice::from_ref(rule)) {
+                    fault(has_not(kind, &[type_]));
                 }
+                &[][..]
+            }
+            ConditionRuleType::Cel => {
+                if rule.cel_expressions.is_empty() {
+                    fault(no_expressions());
+                }
+                &rule.cel_expressions
+            }
+        };
+        let of_condition = expressions.iter().map(|it| (it, OF_CONDITION));
+        let of_message = Some((&rule.message_expression, OF_MESSAGE));
+        let of_message = of_message.filter(|(it, _)| !it.is_empty());
+        for (text, environment) in of_condition.chain(of_message) {
+            if let Err(mistake) = berth_cel::Expression::new(text, environment) {
+                fault(format!("the expression {text:?}: {mistake}"));
             }
         }
     }
@@ -226,16 +266,16 @@ fn is_condition_type(type_: &str) -> bool {
         && name.chars().all(is_part)
 }
 
+fn kind_of(meta: &ManifestResourceMeta) -> Kind<'_> {
+    (&meta.group, &meta.version, &meta.kind)
+}
+
 /// The condition Complete of kinds that finish, and its message.
-fn well_known(
-    meta: &ManifestResourceMeta,
-    rule: &ConditionRule,
-    object: &Json,
-) -> Option<(bool, String)> {
+fn well_known(kind: Kind<'_>, rule: &ConditionRule, object: &Json) -> Option<(bool, String)> {
     if rule.condition != manifest_work::COMPLETE {
         return None;
     }
-    match (&*meta.group, &*meta.version, &*meta.kind) {
+    match kind {
         ("batch", "v1", "Job") => {
             let conditions = object.pointer("/status/conditions");
             let mut conditions = conditions.and_then(Json::as_array).into_iter().flatten();
@@ -293,13 +333,16 @@ impl ObjectHost<'_> {
             }
         }
         self.result = Some(Value::Bool(holds));
-        Ok((holds, self.message(rule, holds, programs, budget)))
+        let not = if holds { "" } else { "not " };
+        let default = format!("Manifest is {not}{}", rule.condition);
+        Ok((holds, self.message(rule, default, programs, budget)))
     }
 
+    /// The message of a rule, or `default` if it has none.
     fn message(
         &self,
         rule: &ConditionRule,
-        holds: bool,
+        default: String,
         programs: &Programs,
         budget: &mut u64,
     ) -> String {
@@ -315,8 +358,7 @@ impl ObjectHost<'_> {
         if !rule.message.is_empty() {
             return rule.message.clone();
         }
-        let not = if holds { "" } else { "not " };
-        format!("Manifest is {not}{}", rule.condition)
+        default
     }
 
     fn value(

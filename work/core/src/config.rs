@@ -5,7 +5,7 @@ use berth_api::work::{
     UpdateStrategy, UpdateStrategyType,
 };
 
-use crate::{conditions, feedback};
+use crate::{Prescribed, conditions, feedback};
 
 /// What identifies an object in the configs of a ManifestWork. The namespace of a cluster-scoped object is empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,18 +82,20 @@ impl<'a> Rules<'a> {
         rules
     }
 
-    /// Names the rules that cannot be used, one sentence each: unknown types, and expressions and paths that do not parse.
+    /// Names the rules that cannot be used for an object, one sentence each: unknown types, expressions and paths that do not parse, and
+    /// conditions that are not well-known for its kind.
     ///
     /// For commands, which have no object. The status of a ManifestWork reports the same faults ([`crate::report::report()`]): an unknown
     /// strategy in Applied, feedback rules in StatusFeedbackSynced, a condition rule in its own condition, or in Available if it has none.
     #[must_use]
-    pub fn faults(&self) -> Vec<String> {
+    pub fn faults(&self, object: &Prescribed) -> Vec<String> {
         let mut faults = Vec::new();
         if let Some(UpdateStrategyType::Other(other)) = self.strategy.map(|it| &it.r#type) {
             faults.push(format!("the update strategy {other:?} is unknown"));
         }
         faults.extend(feedback::faults(self.feedback));
-        faults.extend(conditions::faults(self.conditions));
+        let kind = (object.group(), object.version(), &*object.kind);
+        faults.extend(conditions::faults(kind, self.conditions));
         faults
     }
 }
@@ -119,11 +121,12 @@ fn matches(pattern: &str, text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use berth_api::work::FeedbackType;
+    use berth_api::work::{FeedbackType, Manifest};
     use proptest::prelude::*;
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::prescribed;
 
     fn configs(value: Value) -> Vec<ManifestConfigOption> {
         serde_json::from_value(value).unwrap()
@@ -231,7 +234,9 @@ mod tests {
             r#"the type "All" of a feedback rule is unknown"#,
             r#"the condition rule "Done": the type "Rego" is unknown"#,
         ];
-        assert_eq!(Rules::of(&configs, &job("a")).faults(), expected);
+        let manifest = json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "a"}});
+        let object = prescribed(0, &Manifest::new(&manifest).unwrap()).unwrap();
+        assert_eq!(Rules::of(&configs, &job("a")).faults(&object), expected);
     }
 
     proptest! {

@@ -220,7 +220,7 @@ impl Observed<'_> {
                 (UNKNOWN, manifest::INCOMPLETE_RESOURCE_META, message)
             }
         };
-        for fault in conditions::unreported(self.rules.conditions) {
+        for fault in conditions::unreported(&self.meta, self.rules.conditions) {
             let fault = shortened(fault, LONGEST_ERROR);
             message = format!("{message}; {fault}");
         }

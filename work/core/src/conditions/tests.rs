@@ -13,6 +13,8 @@ fn meta(group: &str, kind: &str) -> ManifestResourceMeta {
     }
 }
 
+const POD: Kind<'static> = ("", "v1", "Pod");
+
 fn rules(value: Json) -> Vec<ConditionRule> {
     serde_json::from_value(value).unwrap()
 }
@@ -172,8 +174,48 @@ fn well_known_conditions_of_each_kind() {
         assert_eq!(written(&conditions), expected, "{kind} {object}");
     }
     for condition in ["Progressing", ""] {
-        let conditions = evaluated(&meta("batch", "Job"), rule(condition), &job());
+        let job_meta = meta("batch", "Job");
+        let conditions = evaluated(&job_meta, rule(condition), &job());
         assert_eq!(conditions, [], "{condition}");
+        let why = format!(
+            "v1 Job has no well-known conditions [{condition:?}]: use rules of the type CEL"
+        );
+        assert_eq!(
+            unreported(&job_meta, &rules(rule(condition))),
+            [why.clone()]
+        );
+        assert_eq!(
+            faults(kind_of(&job_meta), &rules(rule(condition))),
+            [format!("the condition rule {condition:?}: {why}")]
+        );
+    }
+}
+
+#[test]
+fn a_well_known_condition_may_have_another_message() {
+    for (fields, expected) in [
+        (json!({"message": "the import ended"}), "the import ended"),
+        (
+            json!({"messageExpression": "object.metadata.name + (result ? ' ended' : ' runs')"}),
+            "j ended",
+        ),
+        (json!({"messageExpression": "''", "message": "m"}), "m"),
+        (json!({"messageExpression": "''"}), "Job is finished"),
+        (
+            json!({"messageExpression": "object.spec.x"}),
+            "no such key: spec",
+        ),
+    ] {
+        let mut rule = json!({"type": "WellKnownConditions", "condition": "Complete"});
+        rule.as_object_mut()
+            .unwrap()
+            .extend(fields.as_object().unwrap().clone());
+        let conditions = evaluated(&meta("batch", "Job"), json!([rule]), &job());
+        assert_eq!(
+            written(&conditions),
+            [format!("Complete True/Evaluated: {expected}")],
+            "{fields}"
+        );
     }
 }
 
@@ -277,7 +319,7 @@ fn conditions_that_the_agent_sets_itself_are_left_to_it() {
         r#"the condition rule "not a type": this is no valid type of a condition"#,
         r#"the condition rule "Fine": an earlier rule sets this condition"#,
     ];
-    assert_eq!(faults(&all), expected);
+    assert_eq!(faults(POD, &all), expected);
 }
 
 #[test]
@@ -288,7 +330,7 @@ fn faults_are_named_without_an_object() {
         {"type": "Rego", "condition": "C"},
     ]));
     assert_eq!(
-        faults(&rules),
+        faults(POD, &rules),
         [
             r#"the condition rule "A": the expression "a": compilation failed: ERROR: <input>:1:1: undeclared reference to 'a'"#,
             r#"the condition rule "A": the expression "b": compilation failed: ERROR: <input>:1:1: undeclared reference to 'b'"#,
@@ -332,7 +374,7 @@ fn messages_have_a_bound_together() {
     assert!(lengths.iter().sum::<usize>() <= MOST_BYTES);
     let rules = rules(json!(all));
     assert_eq!(
-        faults(&rules),
+        faults(POD, &rules),
         ["there are 200 condition rules; the first 100 are evaluated"]
     );
 }
@@ -346,6 +388,6 @@ proptest! {
         let rule = json!([{"type": type_, "condition": condition, "celExpressions": texts, "messageExpression": message}]);
         let found = evaluated(&meta("", "Pod"), rule.clone(), &job());
         prop_assert!(found.len() <= 1);
-        let _ = faults(&rules(rule));
+        let _ = faults(POD, &rules(rule));
     }
 }
