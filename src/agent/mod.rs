@@ -116,9 +116,7 @@ async fn work(args: &Args) -> anyhow::Result<()> {
         together(&stop, running).await
     });
     let ended = tokio::select! {
-        ended = async {
-            tokio::join!(agent, terminate::watch(&args.terminate_on_files, stop.clone())).0
-        } => ended,
+        ended = terminate::until_changed(&args.terminate_on_files, &stop, agent) => ended,
         () = second_signal => anyhow::bail!("second signal: stopped immediately, without releasing the Lease"),
     };
     if ended.is_ok() {
@@ -139,7 +137,7 @@ struct Running<'a> {
 }
 
 impl Running<'_> {
-    /// Runs until `stop`, or until `term` is over.
+    /// Runs until `stop`, or until `term` is over. A part that fails stops the other one.
     ///
     /// # Errors
     /// A task that should run forever ended.
@@ -153,6 +151,7 @@ impl Running<'_> {
             standing,
             works,
         } = self;
+        let stop = stop.child_token();
         let registration = async {
             if registers {
                 let (term, stop) = (term.clone(), stop.clone());
@@ -173,8 +172,7 @@ impl Running<'_> {
             }
         };
         // Each ends with the term.
-        let (registered, worked) = tokio::join!(registration, works);
-        registered.and(worked)
+        together(&stop, [registration.boxed(), works.boxed()]).await
     }
 }
 

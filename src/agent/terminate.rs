@@ -1,6 +1,6 @@
 //! `--terminate-on-files`: the process ends when the content of one of these files changes, as OCM's components do.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
@@ -11,18 +11,33 @@ const PERIOD: Duration = Duration::from_secs(10);
 /// Upper bound on the bytes that are compared of a file.
 const LARGEST: u64 = 1 << 20;
 
-/// Cancels `stop` when a file has changed. Ends when `stop` is cancelled. A file that cannot be read counts as empty.
-pub(crate) async fn watch(files: &[PathBuf], stop: CancellationToken) {
+/// Waits for `run`, which ends when `stop` is cancelled, and returns its result. Cancels `stop` when a file has changed.
+pub(crate) async fn until_changed<T>(
+    files: &[PathBuf],
+    stop: &CancellationToken,
+    run: impl Future<Output = T>,
+) -> T {
+    let mut run = std::pin::pin!(run);
+    let file = tokio::select! {
+        ended = &mut run => return ended,
+        file = changed(files) => file,
+    };
+    tracing::info!(file = %file.display(), "the file has changed: stopping, because of --terminate-on-files");
+    stop.cancel();
+    run.await
+}
+
+/// Waits until one of the files has changed. A file that cannot be read counts as empty.
+async fn changed(files: &[PathBuf]) -> &Path {
+    if files.is_empty() {
+        return std::future::pending().await;
+    }
     let before = contents(files).await;
     loop {
-        tokio::select! {
-            () = stop.cancelled() => return,
-            () = tokio::time::sleep(PERIOD), if !files.is_empty() => {}
-        }
+        tokio::time::sleep(PERIOD).await;
         let now = contents(files).await;
         if let Some(at) = (0..files.len()).find(|at| before[*at] != now[*at]) {
-            tracing::info!(file = %files[at].display(), "the file has changed: stopping, because of --terminate-on-files");
-            return stop.cancel();
+            return &files[at];
         }
     }
 }

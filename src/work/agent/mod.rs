@@ -113,9 +113,7 @@ async fn work(args: &WorkAgentArgs) -> anyhow::Result<()> {
         })
     });
     let ended = tokio::select! {
-        ended = async {
-            tokio::join!(served, terminate::watch(&args.terminate_on_files, stop.clone())).0
-        } => ended,
+        ended = terminate::until_changed(&args.terminate_on_files, &stop, served) => ended,
         () = second_signal => anyhow::bail!("second signal: stopped immediately, without releasing the Lease"),
     };
     if ended.is_ok() {

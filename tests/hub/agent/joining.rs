@@ -222,3 +222,34 @@ async fn an_agent_without_the_registration_leaves_its_lease_to_others() {
     let lease = format!("{leases}/registration-agent-lock");
     assert_eq!(world.managed.get(&lease).await.unwrap().code, 404);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_that_loses_its_lease_ends() {
+    for (flags, name) in [
+        (["--registration=false", "--work"], "work-agent-lock"),
+        (
+            ["--registration", "--work=false"],
+            "registration-agent-lock",
+        ),
+    ] {
+        let world = World::new().await;
+        let elected = [
+            "--disable-leader-election=false",
+            "--leader-election-retry-period=1s",
+        ];
+        let mut agent = world.agent(&[&flags[..], &elected].concat());
+        let lease = format!(
+            "/apis/coordination.k8s.io/v1/namespaces/{}/leases/{name}",
+            world.namespace
+        );
+        let is_held = |it: &Value| it["spec"]["holderIdentity"].is_string();
+        world.on_managed(&lease, "held", is_held).await;
+        agent
+            .logs(|line| line["message"] == "the agent begins")
+            .await;
+        let other = json!({"spec": {"holderIdentity": "other", "leaseDurationSeconds": 1}});
+        world.managed.merge(&lease, &other).await.unwrap().ok();
+        let ended = agent.ended().await;
+        assert_eq!(ended.code(), Some(0), "{name}: {:?}", agent.log());
+    }
+}
