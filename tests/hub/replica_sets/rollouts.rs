@@ -1,9 +1,10 @@
 //! Rollouts, with agents that the test plays.
 
 use berth_testkit::process::once;
-use serde_json::json;
+use berth_testkit::{eventually, when};
+use serde_json::{Value, json};
 
-use super::hub::{Hub, Working};
+use super::hub::{Hub, Working, template};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_rollout_advances_as_clusters_succeed() {
@@ -76,4 +77,40 @@ async fn time_alone_advances_a_rollout() {
     // It soaks; the second one times out, since its agent is silent.
     hub.makes("a", 1, &clusters[..2]).await;
     hub.makes("a", 1, &clusters).await;
+}
+
+/// Argo CD and Helm change the template and a label in one write.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_change_of_labels_does_not_count_as_one_of_the_template() {
+    let hub = Hub::new().await;
+    let clusters = hub.clusters(3).await;
+    hub.place("p", &clusters).await;
+    let _working = Working::start(&hub).await;
+    let strategy = json!({"type": "Progressive", "progressive": {"maxConcurrency": 1}});
+    hub.replicate("a", strategy).await;
+    for at in 0..3 {
+        hub.makes("a", 1, &clusters[..=at]).await;
+        hub.report(&clusters[at], "a", "A+ V+").await;
+    }
+    hub.condition("a", "PlacementRolledOut", "True Complete")
+        .await;
+    let change = json!({
+        "metadata": {"labels": {"a": "2"}},
+        "spec": {"manifestWorkTemplate": template(2)},
+    });
+    hub.patch(&hub.set("a"), change).await;
+    eventually("the label of each work", async || {
+        let is_labelled = |it: &Value| it["metadata"]["labels"]["a"] == "2";
+        when(hub.works("a").await, |works| works.iter().all(is_labelled))
+    })
+    .await;
+    for at in 0..3 {
+        hub.makes("a", 2, &clusters[..=at]).await;
+        let words = format!("{at} of 3 clusters have succeeded");
+        hub.condition_with("a", "PlacementRolledOut", "False Progressing", &words)
+            .await;
+        hub.report(&clusters[at], "a", "A+ V+").await;
+    }
+    hub.condition("a", "PlacementRolledOut", "True Complete")
+        .await;
 }

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::kinds::Kind;
-use super::view::{Key, Place};
+use super::view::{Key, Place, place};
 use super::world::{LONGEST_TIMER, SETS, Works};
 
 /// Writes of one decision at most.
@@ -40,7 +40,9 @@ struct Due {
     changes: usize,
     /// The most writes at once.
     at_once: usize,
-    /// The ManifestWorks that get the template, and its digest.
+    /// The ManifestWorks whose spec `writes` set to the template.
+    specs: Vec<Place>,
+    /// The digest of the template.
     template: Digest,
     name: String,
     status: Option<Write>,
@@ -110,9 +112,12 @@ fn due(world: &Works, at: &Place, failures: &[Failure]) -> Option<Due> {
         .decide(at, failures, now().wall, |set, decision| {
             let size = set.template.size().max(1);
             let at_once = (BYTES_AT_ONCE / size).clamp(1, AT_ONCE);
-            let changes = decision.changes.iter().take(at_once);
+            let now_due = || decision.changes.iter().take(at_once);
+            let specs = now_due().filter(|it| it.sets_spec());
+            let specs = specs.filter_map(Change::work);
             Due {
-                writes: changes.filter_map(|it| write(set, it)).collect(),
+                writes: now_due().filter_map(|it| write(set, it)).collect(),
+                specs: specs.map(|(cluster, name)| place(cluster, name)).collect(),
                 changes: decision.changes.len(),
                 at_once,
                 template: set.template.digest(),
@@ -183,38 +188,27 @@ async fn carry_out(
     failures: &mut Vec<Failure>,
     refused: &mut Vec<(WriteFailure, Refusal)>,
 ) {
-    let place = |it: &Target| (it.namespace.clone().unwrap_or_default(), it.name.clone());
+    let place_of = |it: &Target| place(it.namespace.as_deref().unwrap_or_default(), &it.name);
     let created = |it: &&Write| matches!(it.action, Action::CreateText { .. });
-    let created: Vec<_> = due
-        .writes
-        .iter()
-        .filter(created)
-        .map(|it| place(&it.target))
-        .collect();
-    let is_text = |it: &&Write| {
-        matches!(
-            it.action,
-            Action::CreateText { .. } | Action::PatchText { .. }
-        )
-    };
-    let mut written: Vec<_> = due
-        .writes
-        .iter()
-        .filter(is_text)
-        .map(|it| place(&it.target))
-        .collect();
+    let created = due.writes.iter().filter(created);
+    let created: Vec<_> = created.map(|it| place_of(&it.target)).collect();
+    let mut written = due.specs;
     let outcome = on.carry_out(due.writes).await;
     let more = match outcome {
         WriteOutcome::Failed(failures) => failures,
         WriteOutcome::Nothing | WriteOutcome::Written => Vec::new(),
     };
     for (failure, refusal) in more {
-        let work = place(&failure.target);
+        let work = place_of(&failure.target);
         written.retain(|it| *it != work);
         let is_work = failure.target.resource == Kind::Work.resource();
         if is_work && created.contains(&work) && failure.code == 409 {
-            if let Some(failure) = exists(on, at, &due.name, &failure).await {
-                failures.push(failure);
+            match exists(on, at, &due.name, &failure).await {
+                Ok(failure) => failures.extend(failure),
+                Err(refusal) => {
+                    failures.push(of(&failure, cut(&refusal.message)));
+                    refused.push((failure, refusal));
+                }
             }
             continue;
         }
@@ -222,10 +216,7 @@ async fn carry_out(
             on.gone(Kind::Work, &work.0, &work.1);
             continue;
         }
-        failures.push(of(
-            &failure,
-            cut_bytes(&failure.message, LONGEST_ERROR).to_owned(),
-        ));
+        failures.push(of(&failure, cut(&failure.message)));
         refused.push((failure, refusal));
     }
     on.change(|world, _| {
@@ -233,6 +224,10 @@ async fn carry_out(
             world.view.written(at, work, due.template);
         }
     });
+}
+
+fn cut(error: &str) -> String {
+    cut_bytes(error, LONGEST_ERROR).to_owned()
 }
 
 fn of(failure: &WriteFailure, message: String) -> Failure {
@@ -255,34 +250,37 @@ fn of(failure: &WriteFailure, message: String) -> Failure {
 }
 
 /// Follows up a ManifestWork that could not be created since one of its name exists. `set`: the name of the replica set.
+///
+/// # Errors
+/// The existing one cannot be read.
 async fn exists(
     on: &Work<Works>,
     at: &Place,
     set: &str,
     failure: &WriteFailure,
-) -> Option<Failure> {
+) -> Result<Option<Failure>, Refusal> {
     let target = &failure.target;
     let cluster = target.namespace.as_deref().unwrap_or_default();
     let object = match on.writer(0).read(target).await {
         Ok((object, _)) => object,
         // It was deleted in between.
-        Err(refusal) if refusal.is_absent => return None,
-        Err(refusal) => return Some(of(failure, refusal.message)),
+        Err(refusal) if refusal.is_absent => return Ok(None),
+        Err(refusal) => return Err(refusal),
     };
     let work = replicas::Work::read(object.item().json).ok().flatten();
     let is_ours = work.is_some_and(|it| it.set() == Some((&*at.0, &*at.1)));
     if is_ours {
         // An earlier write succeeded without a response, and the watch is late.
         on.observed(Kind::Work, &object);
-        return None;
+        return Ok(None);
     }
     if target.name == set {
         on.change(|world, _| world.view.take(at, cluster));
-        return None;
+        return Ok(None);
     }
     let message = "another ManifestWork of this name exists; delete it".to_owned();
-    Some(Failure {
+    Ok(Some(Failure {
         is_transient: false,
         ..of(failure, message)
-    })
+    }))
 }

@@ -41,7 +41,7 @@ pub(super) struct View {
     finished: HashMap<Place, Finished>,
 }
 
-fn place(namespace: &str, name: &str) -> Place {
+pub(super) fn place(namespace: &str, name: &str) -> Place {
     (namespace.to_owned(), name.to_owned())
 }
 

@@ -85,6 +85,15 @@ impl<'a> Change<'a> {
         }
     }
 
+    /// Returns whether the ManifestWork gets the spec of the template.
+    pub fn sets_spec(&self) -> bool {
+        match self {
+            Self::Create { .. } => true,
+            Self::Update { spec, .. } => *spec,
+            Self::AddFinalizer | Self::RemoveFinalizer | Self::Delete { .. } => false,
+        }
+    }
+
     /// The JSON text of a new ManifestWork, or of the merge patch of a stored one. `None` for other changes.
     pub fn body(&self, set: &ReplicaSet) -> Option<String> {
         let text = match self {
