@@ -118,7 +118,7 @@ impl Hub {
         self.select(name, clusters).await;
     }
 
-    /// Has a placement select these clusters.
+    /// Has a placement select these clusters, as the placement controller does: the status of the Placement is written last.
     pub async fn select(&self, placement: &str, clusters: &[String]) {
         let decisions = clusters
             .iter()
@@ -128,6 +128,19 @@ impl Hub {
             "{GROUP}/namespaces/{}/placementdecisions/{placement}-decision-1/status",
             self.namespace
         );
+        self.patch(&path, status).await;
+        self.evaluated(placement, clusters.len()).await;
+    }
+
+    /// Has the status of a placement say that it selects so many clusters.
+    pub async fn evaluated(&self, placement: &str, selected: usize) {
+        let satisfied = json!({
+            "type": "PlacementSatisfied", "status": "True", "reason": "AllDecisionsScheduled", "message": "",
+            "lastTransitionTime": "2026-01-01T00:00:00Z",
+        });
+        let status =
+            json!({"status": {"numberOfSelectedClusters": selected, "conditions": [satisfied]}});
+        let path = format!("{}/status", self.placement(placement));
         self.patch(&path, status).await;
     }
 

@@ -38,8 +38,10 @@ pub(super) enum Fact {
 pub(super) struct PlacementFact {
     /// The number of clusters that it selects.
     pub(super) selected: usize,
-    /// It has been evaluated.
+    /// It has been evaluated: its status is written last.
     pub(super) is_evaluated: bool,
+    /// Its PlacementDecisions are written by another client, and it may have no status.
+    pub(super) is_paused: bool,
 }
 
 /// A PlacementDecision.
@@ -63,6 +65,8 @@ struct StoredDecision {
 struct StoredMetadata {
     #[serde(default)]
     labels: Option<BTreeMap<String, String>>,
+    #[serde(default)]
+    annotations: Option<BTreeMap<String, String>>,
 }
 
 #[derive(Deserialize)]
@@ -80,6 +84,7 @@ struct StoredCluster {
 
 #[derive(Deserialize)]
 struct StoredPlacement {
+    metadata: StoredMetadata,
     #[serde(default)]
     status: Option<StoredSelection>,
 }
@@ -166,9 +171,14 @@ pub(super) fn read(
             let placement: StoredPlacement = item.parse()?;
             let status = placement.status.unwrap_or_default();
             let selected = status.number_of_selected_clusters;
+            let annotations = placement.metadata.annotations.unwrap_or_default();
+            let has_conditions = status.conditions.is_some_and(|it| !it.is_empty());
             Fact::Placement(PlacementFact {
                 selected: usize::try_from(selected).unwrap_or_default(),
-                is_evaluated: status.conditions.is_some_and(|it| !it.is_empty()),
+                is_evaluated: has_conditions || selected > 0,
+                is_paused: annotations
+                    .get(labels::SCHEDULING_DISABLE)
+                    .is_some_and(|it| it == "true"),
             })
         }
         Kind::Decision => Fact::Decision(DecisionFact::new(item.parse()?)),

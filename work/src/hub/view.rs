@@ -120,10 +120,12 @@ impl View {
         let placed = set.placements.iter().filter_map(|it| {
             let placement = place(&at.0, &it.name);
             let fact = self.placements.get(&placement)?;
+            // While the placement controller evaluates a new placement, its PlacementDecisions exist and are not complete.
+            let is_decided = fact.is_paused && self.decisions.contains_key(&placement);
             let placed = Placed {
                 groups: self.groups(&placement),
                 selected: fact.selected,
-                is_new: !fact.is_evaluated && !self.decisions.contains_key(&placement),
+                is_new: !fact.is_evaluated && !is_decided,
             };
             Some((it.name.clone(), placed))
         });

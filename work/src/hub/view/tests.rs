@@ -154,6 +154,52 @@ fn a_decision_is_made_of_all_kinds() {
     assert!(due(&view).is_empty());
 }
 
+/// The placement controller creates PlacementDecisions, fills them, and writes the status of the Placement last.
+#[test]
+fn works_stay_while_a_placement_that_was_created_again_is_evaluated() {
+    let at = at("ns", "p");
+    for (sentence, placement, empty, gone) in [
+        ("evaluated", json!({"conditions": [{}]}), true, true),
+        (
+            "evaluated by OCM before it wrote conditions",
+            json!({"numberOfSelectedClusters": 1}),
+            true,
+            false,
+        ),
+        ("created again, no decisions", Value::Null, false, false),
+        (
+            "created again, decisions without clusters",
+            Value::Null,
+            true,
+            false,
+        ),
+    ] {
+        for paused in [false, true] {
+            let mut view = view();
+            let stored = work("ns.a", json!([1]));
+            view.apply(super::place("c1", "w"), fact(Kind::Work, &stored));
+            let annotations = paused.then(|| json!({"cluster.open-cluster-management.io/experimental-scheduling-disable": "true"}));
+            let placement = json!({
+                "metadata": {"name": "p", "namespace": "ns", "annotations": annotations},
+                "status": placement,
+            });
+            view.apply(at.clone(), fact(Kind::Placement, &placement));
+            if empty {
+                view.apply(
+                    super::place("ns", "d"),
+                    fact(Kind::Decision, &decision("p", "g", &[])),
+                );
+            } else {
+                view.remove(Kind::Decision, &super::place("ns", "d"));
+            }
+            // The decisions of a paused placement are those of another client, which may write no status.
+            let goes = gone || paused && empty && placement["status"].is_null();
+            let expected: &[&str] = if goes { &["delete c1/w"] } else { &[] };
+            assert_eq!(due(&view), expected, "{sentence}, paused: {paused}");
+        }
+    }
+}
+
 #[test]
 fn a_taken_name_is_remembered_until_the_replica_set_is_gone() {
     let mut view = view();
