@@ -10,10 +10,14 @@
 //! | no Progressing, Available is True | Succeeded |
 //! | no Progressing, Available is not True | Progressing |
 //!
-//! A ManifestWork with another spec than the template's, or one that is being deleted, is still to be changed.
+//! No state is older than the last write of the controller: times of conditions may be those of an earlier template.
+//! A ManifestWork with another spec than the template's is still to be changed. One that is being deleted is progressing, since its deletion
+//! began: nothing can be written for its cluster until it is gone.
 
 use berth_api::conditions::FALSE;
 use berth_placement_core::{RolloutState, RolloutStatus};
+
+use jiff::Timestamp;
 
 use super::template::Template;
 use super::work::{Seen, Work};
@@ -21,7 +25,13 @@ use super::work::{Seen, Work};
 impl Work {
     /// The state of the template in the cluster of the ManifestWork.
     pub(super) fn state(&self, template: &Template) -> RolloutState {
-        if self.is_deleting || !self.is_current(template) {
+        if self.is_deleting {
+            return RolloutState {
+                status: RolloutStatus::Progressing,
+                since: self.deleted_at,
+            };
+        }
+        if !self.is_current(template) {
             return RolloutState {
                 status: RolloutStatus::ToApply,
                 since: None,
@@ -39,7 +49,7 @@ impl Work {
         if let Some(degraded) = self.now(self.degraded.as_ref()).filter(is_true) {
             return RolloutState {
                 status: RolloutStatus::Failed,
-                since: observed.filter(is_true).unwrap_or(degraded).since,
+                since: self.since(observed.filter(is_true).unwrap_or(degraded)),
             };
         }
         if let Some(observed) = observed {
@@ -49,7 +59,7 @@ impl Work {
                 } else {
                     RolloutStatus::Progressing
                 },
-                since: observed.since,
+                since: self.since(observed),
             };
         }
         // A condition of an earlier generation will follow.
@@ -59,7 +69,7 @@ impl Work {
         match self.now(self.available.as_ref()).filter(is_true) {
             Some(available) => RolloutState {
                 status: RolloutStatus::Succeeded,
-                since: applied.since.max(available.since).max(self.written_at),
+                since: self.since(applied).max(self.since(available)),
             },
             None => progressing,
         }
@@ -67,6 +77,11 @@ impl Work {
 }
 
 impl Work {
+    /// Since when a condition counts for the template: an agent may keep the time of an earlier one, whose status was the same.
+    fn since(&self, condition: &Seen) -> Option<Timestamp> {
+        condition.since.max(self.written_at)
+    }
+
     /// Returns whether the template succeeded in the cluster.
     pub(super) fn has_succeeded(&self, template: &Template) -> bool {
         self.state(template).status == RolloutStatus::Succeeded

@@ -26,6 +26,8 @@ pub struct Work {
     pub uid: String,
     /// It is being deleted.
     pub is_deleting: bool,
+    /// metadata.deletionTimestamp
+    pub(super) deleted_at: Option<Timestamp>,
     /// metadata.generation
     pub generation: Option<i64>,
     /// metadata.labels
@@ -118,6 +120,9 @@ impl Work {
             name,
             uid: uid.unwrap_or_default(),
             is_deleting: deletion_timestamp.is_some(),
+            deleted_at: (deletion_timestamp.as_ref())
+                .and_then(Value::as_str)
+                .and_then(|it| it.parse().ok()),
             generation,
             written_labels: written_labels
                 .into_iter()

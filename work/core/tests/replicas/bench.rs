@@ -196,7 +196,8 @@ impl Hub {
         }]);
     }
 
-    /// Reports conditions of the ManifestWorks in a cluster, at their generation: `A+` is Applied True, `P-` Progressing False.
+    /// Reports conditions of the ManifestWorks in a cluster, at their generation: `A+` is Applied True, `P-` Progressing False. As the agent
+    /// does, keeps the time of a condition whose status is the same.
     pub fn report(&mut self, cluster: &str, conditions: &str) {
         let now = self.now;
         for ((namespace, _), work) in &mut self.works {
@@ -204,6 +205,8 @@ impl Hub {
                 continue;
             }
             let generation = work["metadata"]["generation"].clone();
+            let stored = work["status"]["conditions"].as_array().cloned();
+            let stored = stored.unwrap_or_default();
             let reported = conditions.split_whitespace().map(|it| {
                 let (type_, status) = it.split_at(1);
                 let type_ = match type_ {
@@ -218,9 +221,12 @@ impl Hub {
                     "-" => "False",
                     _ => "Unknown",
                 };
+                let same = |it: &&Value| it["type"] == type_ && it["status"] == status;
+                let same = stored.iter().find(same);
+                let since = same.map_or(json!(now), |it| it["lastTransitionTime"].clone());
                 json!({
                     "type": type_, "status": status, "reason": "R", "message": "",
-                    "observedGeneration": generation, "lastTransitionTime": now,
+                    "observedGeneration": generation, "lastTransitionTime": since,
                 })
             });
             work["status"] = json!({"conditions": reported.collect::<Vec<_>>()});

@@ -137,6 +137,68 @@ fn more_failures_than_allowed_stop_the_rollout() {
     );
 }
 
+/// An agent keeps the time of a condition whose status is the same as with the earlier template.
+#[test]
+fn times_begin_with_the_template() {
+    let settings = json!({"maxConcurrency": 1, "minSuccessTime": "10m", "progressDeadline": "30m"});
+    let mut hub = hub(&progressive(settings), &["c1", "c2"]);
+    hub.report("c1", "A+ V+ P-");
+    hub.settle();
+    hub.after(600);
+    hub.settle();
+    hub.report("c2", "A+ V+ P-");
+    hub.after(3600);
+    hub.settle();
+    hub.template(2);
+    hub.settle();
+    assert_eq!(hub.current(), "c1");
+    hub.report("c1", "A+ V+ P-");
+    hub.after(599);
+    hub.settle();
+    assert_eq!(hub.current(), "c1", "the soak began with the template");
+    hub.after(1);
+    hub.settle();
+    assert_eq!(hub.current(), "c1 c2");
+    // It is stuck, for longer than the deadline.
+    hub.report("c2", "A+ V+ P+");
+    hub.after(3600);
+    hub.settle();
+    let stopped = hub.condition("PlacementRolledOut");
+    assert!(stopped.contains("has stopped"), "{stopped}");
+    // The template that mends it has its own time.
+    hub.template(3);
+    hub.settle();
+    hub.report("c1", "A+ V+ P-");
+    hub.after(600);
+    hub.settle();
+    hub.report("c2", "A+ V+ P+");
+    hub.after(1799);
+    hub.settle();
+    assert_eq!(
+        hub.condition("PlacementRolledOut"),
+        "False Progressing: 1 of 2 clusters have succeeded"
+    );
+    hub.after(1);
+    hub.settle();
+    let stopped = hub.condition("PlacementRolledOut");
+    assert!(stopped.contains("has stopped"), "{stopped}");
+}
+
+/// The agent of the cluster is off: nobody removes the finalizer of the ManifestWork.
+#[test]
+fn a_work_that_is_being_deleted_counts_against_the_deadline() {
+    let settings = json!({"maxConcurrency": 1, "progressDeadline": "30m", "maxFailures": 1});
+    let mut hub = hub(&progressive(settings), &["c1", "c2"]);
+    hub.work("c1", "set")["metadata"]["finalizers"] = json!(["agent"]);
+    hub.work("c1", "set")["metadata"]["deletionTimestamp"] = json!(hub.now);
+    hub.after(1799);
+    hub.settle();
+    assert_eq!(hub.made(), "c1/setx");
+    hub.after(1);
+    hub.settle();
+    assert_eq!(hub.made(), "c1/setx c2/set=");
+}
+
 #[test]
 fn a_cluster_soaks_before_the_next_follows() {
     let settings = json!({"maxConcurrency": 1, "minSuccessTime": "5s"});
