@@ -40,6 +40,8 @@ fn read(text: &str) -> Result<Vec<Value>, serde_saphyr::Error> {
             max_nodes: UNBOUNDED,
         },
         with_snippet: false,
+        // As kubectl: the mode 0644 is 420.
+        legacy_octal_numbers: true,
     };
     serde_saphyr::from_multiple_with_options(text.trim_start_matches('\u{feff}'), options)
 }
@@ -73,6 +75,13 @@ mod tests {
             documents(text).unwrap(),
             [json!({"a": 1}), json!({"b": [2]})]
         );
+    }
+
+    #[test]
+    fn numbers_are_read_as_kubectl_reads_them() {
+        let text = "[0400, 0644, 0, 00, 0o17, 0x1f, 10, -017, 1.5, 1e3, \"0644\", 0_7]";
+        let expected = json!([256, 420, 0, 0, 15, 31, 10, -15, 1.5, 1000.0, "0644", 7]);
+        assert_eq!(documents(text).unwrap(), [expected]);
     }
 
     #[test]
