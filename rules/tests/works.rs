@@ -926,6 +926,24 @@ fn a_replica_set_names_placements_and_how_to_roll_out() {
     }
 }
 
+/// Names of 2,400 bytes in 1,000 configs would take a second.
+#[test]
+fn comparisons_for_a_warning_have_a_bound() {
+    let id = json!({"resource": "configmaps", "namespace": "default", "name": "*other*"});
+    let config = json!({"resourceIdentifier": id, "feedbackRules": [{"type": "WellKnownStatus"}]});
+    for (length, expected) in [(200, "allow ~1"), (2400, "allow")] {
+        let name = "a".repeat(length);
+        let manifest = |at: usize| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"namespace": "default", "name": format!("{name}{at}")}});
+        let manifests: Vec<_> = (0..40).map(manifest).collect();
+        let spec = json!({
+            "workload": {"manifests": manifests},
+            "manifestConfigs": vec![config.clone(); 1000],
+        });
+        let decision = decide(Of::Work, None, spec, &[]);
+        assert_eq!(short(&decision), expected, "{length}");
+    }
+}
+
 #[test]
 fn what_has_no_effect_gets_a_warning() {
     let rule = json!([{"type": "WellKnownStatus"}]);

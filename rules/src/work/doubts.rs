@@ -17,6 +17,9 @@ use crate::object::{ReadWork, WorkRules};
 /// The maximum number of comparisons of an identifier with a manifest. A larger ManifestWork gets no such warnings.
 const MOST_COMPARISONS: usize = 1_000_000;
 
+/// The maximum number of bytes that are compared. A ManifestWork with longer names gets no such warnings.
+const MOST_COMPARED: usize = 16 << 20;
+
 const NO_MANIFEST: &str = "no manifest has this group, namespace and name";
 
 /// Returns the doubtful parts of a spec without faults.
@@ -118,6 +121,18 @@ impl Doubts<'_> {
         let Ok(heads) = heads.collect::<Result<Vec<_>, _>>() else {
             return;
         };
+        let names: usize = (heads.iter())
+            .map(|it| it.name().len() + it.namespace().len())
+            .sum();
+        let patterns: usize = (identifiers.iter())
+            .map(|(_, it, _)| it.name.len() + it.namespace.len())
+            .sum();
+        let compared = names
+            .saturating_mul(identifiers.len())
+            .saturating_add(patterns.saturating_mul(heads.len()));
+        if compared > MOST_COMPARED {
+            return;
+        }
         let mut named = HashSet::new();
         for (field, id, wildcards) in identifiers {
             if !heads.iter().any(|head| may_mean(id, head, wildcards)) && named.insert(key(id)) {
