@@ -78,11 +78,13 @@ pub struct Args {
 /// Runs the command.
 ///
 /// # Errors
-/// The managed cluster cannot be used, it has joined under another name, ManifestWorks are applied, or an object cannot be deleted.
+/// The managed cluster cannot be used, it has joined under another name, OCM's operator runs its agent, ManifestWorks are applied, or an
+/// object cannot be deleted.
 pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let cluster = HubConnection::of_cluster(&args.cluster).await?;
     let name = joined_as(&cluster).await?;
     check_name(args.cluster_name.as_deref(), name.as_deref())?;
+    check_operator(&cluster).await?;
     check_works(&cluster, args.force, name.as_deref()).await?;
     let mut removed = 0;
     for object in parts() {
@@ -90,7 +92,11 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     removed += usize::from(remove_namespace(&cluster, args.dry_run).await?);
     if removed == 0 {
-        return nothing(&cluster).await;
+        writeln!(
+            io::stdout(),
+            "This cluster has no agent of Berth: nothing was removed"
+        )?;
+        return Ok(ExitCode::SUCCESS);
     }
     remove_definition(&cluster, args.dry_run).await?;
     if args.dry_run {
@@ -124,6 +130,21 @@ fn check_name(asked: Option<&str>, found: Option<&str>) -> Result<(), CommandErr
             "this cluster has joined as {found}, not as {asked}: check --context and --kubeconfig"
         ))),
         _ => Ok(()),
+    }
+}
+
+/// # Errors
+/// The agent is not Berth's. The Secrets of OCM's agent have the same names, and it could not work without them.
+async fn check_operator(cluster: &HubConnection) -> Result<(), CommandError> {
+    let within = Some(NAMESPACE);
+    if (cluster.get_value::<Deployment>(within, DEPLOYMENT).await?).is_some() {
+        return Ok(());
+    }
+    match klusterlet(cluster).await? {
+        None => Ok(()),
+        Some(klusterlet) => Err(CommandError::Refused(format!(
+            "OCM's operator runs the agent of this cluster (Klusterlet {klusterlet}): clusteradm unjoin removes it"
+        ))),
     }
 }
 
@@ -253,21 +274,6 @@ async fn remove_definition(cluster: &HubConnection, dry_run: bool) -> anyhow::Re
             Ok(writeln!(io::stderr(), "{note}")?)
         }
     }
-}
-
-/// Says that nothing is there, and who else may be.
-async fn nothing(cluster: &HubConnection) -> anyhow::Result<ExitCode> {
-    if let Some(klusterlet) = klusterlet(cluster).await? {
-        return Err(CommandError::Refused(format!(
-            "OCM's operator runs the agent of this cluster (Klusterlet {klusterlet}): clusteradm unjoin removes it"
-        ))
-        .into());
-    }
-    writeln!(
-        io::stdout(),
-        "This cluster has no agent of Berth: nothing was removed"
-    )?;
-    Ok(ExitCode::SUCCESS)
 }
 
 #[cfg(test)]

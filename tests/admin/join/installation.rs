@@ -238,10 +238,14 @@ async fn nothing_is_installed_where_another_agent_or_name_is() {
         ), "{output:?}");
         let output = managed.types("berth unjoin").await;
         assert!(output.failed().contains("(Klusterlet klusterlet): clusteradm unjoin removes it"), "{output:?}");
+        assert!(!managed.has_namespace().await);
+        // The Secrets of OCM's agent have the names of ours.
+        managed.has_joined_as("other").await;
+        let output = managed.types("berth unjoin --cluster-name other").await;
+        assert!(output.failed().contains("(Klusterlet klusterlet): clusteradm unjoin removes it"), "{output:?}");
+        assert!(!managed.get("secrets/hub-kubeconfig-secret").await.is_null());
     })
     .await;
-    assert!(!managed.has_namespace().await);
-    managed.has_joined_as("other").await;
     let output = managed.types(&line).await;
     assert!(output.failed().ends_with(
         "Error: this cluster has already joined as other; keep --cluster-name other, or remove that registration: berth unjoin\n"
