@@ -230,6 +230,7 @@ impl Denial<'_> {
         self.hub
             .merge::<ManagedCluster>(None, self.name, subresource, patch, self.dry_run)
             .await
+            .map(drop)
     }
 
     /// Removes what the agent wrote, field by field, until the denial fits. Fields outside of the status are removed by the

@@ -221,6 +221,7 @@ impl Target {
         at.hub
             .merge::<ManagedCluster>(None, &self.name, None, patch, at.dry_run)
             .await
+            .map(drop)
     }
 
     /// Carries out the decision about a CSR, and prints it once.

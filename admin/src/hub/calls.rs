@@ -98,7 +98,8 @@ impl HubConnection {
         self.ask(Call::post(path, object.to_string())).await
     }
 
-    /// Changes an object or one of its subresources by a merge patch. With [`DryRun::Client`] nothing is sent.
+    /// Changes an object or one of its subresources by a merge patch, and returns the result. With [`DryRun::Client`] nothing is sent, and the
+    /// result is `null`.
     pub(crate) async fn merge<K>(
         &self,
         namespace: Option<&str>,
@@ -106,13 +107,13 @@ impl HubConnection {
         subresource: Option<&str>,
         patch: Value,
         dry_run: DryRun,
-    ) -> Result<(), CommandError>
+    ) -> Result<Value, CommandError>
     where
         K: Resource<DynamicType = ()>,
     {
         checked::<K>(namespace, Some(name))?;
         if dry_run == DryRun::Client {
-            return Ok(());
+            return Ok(Value::Null);
         }
         let params = PatchParams {
             dry_run: dry_run == DryRun::Server,
@@ -124,7 +125,7 @@ impl HubConnection {
             None => urls::<K>(namespace).patch(name, &params, &patch),
             Some(sub) => urls::<K>(namespace).patch_subresource(sub, name, &params, &patch),
         };
-        self.ask(call(request)?).await.map(drop)
+        self.ask(call(request)?).await
     }
 
     /// Replaces a subresource of an object. With [`DryRun::Client`] nothing is sent.

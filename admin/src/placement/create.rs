@@ -158,12 +158,8 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let (written, line) = match created.await {
         Ok(written) => (written, format!("{title} is created{suffix}")),
         Err(failure) if failure.is_already_there() && args.overwrite => {
-            overwrite(&hub, args, &object["spec"]).await?;
-            let written = hub.get_value::<Placement>(Some(namespace), name).await?;
-            (
-                written.unwrap_or(object),
-                format!("{title} is replaced{suffix}"),
-            )
+            let written = overwrite(&hub, args, &object["spec"]).await?;
+            (written, format!("{title} is replaced{suffix}"))
         }
         Err(failure) if failure.is_already_there() => {
             anyhow::bail!("{title} already exists: --overwrite replaces its spec")
@@ -193,8 +189,8 @@ fn finish(args: &Args, object: &Value, line: &str) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Replaces the spec, if the placement does not change in the meantime.
-async fn overwrite(hub: &HubConnection, args: &Args, spec: &Value) -> Result<(), CommandError> {
+/// Replaces the spec, if the placement does not change in the meantime. Returns the placement.
+async fn overwrite(hub: &HubConnection, args: &Args, spec: &Value) -> Result<Value, CommandError> {
     let (name, namespace) = (args.name.as_str(), args.namespace.as_str());
     deciding_again(async || {
         let stored = hub.get_value::<Placement>(Some(namespace), name).await?;

@@ -88,7 +88,7 @@ pub(crate) struct Args {
     /// The service account of the clusters that must be allowed to write the objects, as NAMESPACE/NAME
     #[arg(long, value_name = "NAMESPACE/NAME", value_parser = namespaced)]
     executor: Option<(String, String)>,
-    /// Replace the objects of existing ones
+    /// Replace the objects of existing ones. A ManifestWorkReplicaSet keeps its placements, and gets the one of --placement
     #[arg(long)]
     overwrite: bool,
     /// Write nothing: 'client' checks the files, 'server' also has the hub check the objects
@@ -257,9 +257,7 @@ impl Args {
         match created.await {
             Ok(written) => Ok((written, "created")),
             Err(failure) if failure.is_already_there() && self.overwrite => {
-                self.replace::<K>(hub, wanted).await?;
-                let written = hub.get_value::<K>(namespace, &self.name).await?;
-                Ok((written.unwrap_or_default(), "replaced"))
+                Ok((self.replace::<K>(hub, wanted).await?, "replaced"))
             }
             Err(failure) if failure.is_already_there() => {
                 bail!("it already exists: --overwrite replaces its objects")
@@ -268,8 +266,9 @@ impl Args {
         }
     }
 
-    /// Replaces the objects and the executor, if the stored object does not change in the meantime. The rest of the spec stays.
-    async fn replace<K>(&self, hub: &HubConnection, wanted: &Wanted) -> Result<(), CommandError>
+    /// Replaces the objects and the executor, if the stored object does not change in the meantime. The rest of the spec stays. Returns the
+    /// object.
+    async fn replace<K>(&self, hub: &HubConnection, wanted: &Wanted) -> Result<Value, CommandError>
     where
         K: Resource<DynamicType = ()> + DeserializeOwned + Default,
     {
@@ -329,12 +328,15 @@ impl Args {
     }
 }
 
-/// The placements of a replica set: the wanted one, with the strategy that is stored for it.
+/// The placements of a replica set: those that are stored, since without one its ManifestWorks would be deleted, and the wanted one.
 fn placements(old: &Value, new: &Value) -> Value {
     let wanted = &new["placementRefs"][0];
-    let mut stored = old["placementRefs"].as_array().into_iter().flatten();
-    let kept = stored.find(|it| it["name"] == wanted["name"]);
-    json!([kept.unwrap_or(wanted)])
+    let stored = old["placementRefs"].as_array();
+    let mut placements = stored.cloned().unwrap_or_default();
+    if !placements.iter().any(|it| it["name"] == wanted["name"]) {
+        placements.push(wanted.clone());
+    }
+    placements.into()
 }
 
 #[cfg(test)]
@@ -384,16 +386,19 @@ mod tests {
     }
 
     #[test]
-    fn a_replaced_replica_set_keeps_the_strategy_of_its_placement() {
+    fn a_replaced_replica_set_keeps_its_placements_and_their_strategies() {
         let stored = json!({"placementRefs": [
             {"name": "a", "rolloutStrategy": {"type": "Progressive"}}, {"name": "b"},
         ]});
         for (name, expected) in [
             (
                 "a",
-                json!([{"name": "a", "rolloutStrategy": {"type": "Progressive"}}]),
+                json!([{"name": "a", "rolloutStrategy": {"type": "Progressive"}}, {"name": "b"}]),
             ),
-            ("c", json!([{"name": "c"}])),
+            (
+                "c",
+                json!([{"name": "a", "rolloutStrategy": {"type": "Progressive"}}, {"name": "b"}, {"name": "c"}]),
+            ),
         ] {
             let wanted = json!({"placementRefs": [{"name": name}]});
             assert_eq!(placements(&stored, &wanted), expected);
