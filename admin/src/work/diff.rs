@@ -139,9 +139,11 @@ impl Found {
         if !asked.is_empty() && !asked.iter().any(|it| it == name) {
             return;
         }
-        self.works += 1;
         match lenient::manifest_work(work.to_string().as_bytes()) {
-            Ok(read) => self.differences.extend(differences::of(&read.object)),
+            Ok(read) => {
+                self.works += 1;
+                self.differences.extend(differences::of(&read.object));
+            }
             Err(error) => self.unreadable.push(format!(
                 "ManifestWork {}/{name} cannot be read: {error}",
                 text("namespace")
@@ -168,13 +170,19 @@ impl Found {
             1 => "1 ManifestWork".to_owned(),
             count => format!("{count} ManifestWorks"),
         };
-        if !self.differences.is_empty() {
-            return Ok(ExitCode::from(DIFFERS));
-        }
-        if args.output == Output::Table {
+        if args.output == Output::Table && self.differences.is_empty() {
             writeln!(err, "No differences in {works}.")?;
         }
-        Ok(ExitCode::SUCCESS)
+        Ok(ExitCode::from(self.code()))
+    }
+
+    /// The exit code. An unreadable ManifestWork may differ.
+    fn code(&self) -> u8 {
+        match (&self.differences[..], &self.unreadable[..]) {
+            ([], []) => 0,
+            ([], _) => FAILURE,
+            _ => DIFFERS,
+        }
     }
 }
 
@@ -194,4 +202,24 @@ fn table(differences: &[Difference]) -> Table {
         ]);
     }
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unreadable_work_is_an_error_and_counts_for_nothing() {
+        let mut found = Found::default();
+        assert_eq!((found.works, found.code()), (0, 0));
+        found.add(&json!({"metadata": {"name": "a"}, "spec": 1}), &[]);
+        assert_eq!((found.works, found.code()), (0, FAILURE));
+        let [why] = &found.unreadable[..] else {
+            panic!("{:?}", found.unreadable)
+        };
+        assert!(why.starts_with("ManifestWork /a cannot be read: "), "{why}");
+        // It has not been reported.
+        found.add(&json!({"metadata": {"name": "b"}, "spec": {}}), &[]);
+        assert_eq!((found.works, found.code()), (1, DIFFERS));
+    }
 }
