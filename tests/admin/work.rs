@@ -182,6 +182,18 @@ Error: neither a ManifestWork nor a ManifestWorkReplicaSet \"none\" exists in na
         .await;
     let rendered = house.berth(&format!("work render {name} -n {space}")).await;
     assert!(rendered.ok().contains("Namespace/web"), "{rendered:?}");
+    // The preview is the result, and the placement is added: without "app", its works would be deleted.
+    let file = folder.path().join("web.yaml");
+    let preview = house
+        .berth(&format!(
+            "create work {name} -f {} --placement {space}/other --overwrite --dry-run=server -o json",
+            file.display()
+        ))
+        .await;
+    let preview: Value = serde_json::from_str(preview.ok()).unwrap();
+    let placements = preview["spec"]["placementRefs"].as_array().unwrap();
+    let placements: Vec<_> = placements.iter().map(|it| &it["name"]).collect();
+    assert_eq!(placements, ["app", "other"]);
 }
 
 #[tokio::test]
