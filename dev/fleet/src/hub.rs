@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use berth_manifests::Manifest;
 use berth_manifests::files::CRDS;
 use futures::{StreamExt, TryStreamExt, stream};
 use http::Request;
@@ -50,19 +51,26 @@ impl FleetHub {
             kubeconfig: own,
             devhub,
         };
-        if hub.get(CLUSTERS).await.is_err() {
-            for manifest in CRDS {
-                hub.apply(manifest.text).await?;
-            }
-            let begun = Instant::now();
-            while hub.get(CLUSTERS).await.is_err() {
-                if begun.elapsed() > Duration::from_secs(30) {
-                    bail!("the hub does not serve ManagedClusters");
-                }
-                sleep(Duration::from_millis(100)).await;
-            }
-        }
+        hub.install(&CRDS, CLUSTERS).await?;
         Ok(hub)
+    }
+
+    /// Installs CustomResourceDefinitions if the hub does not serve this collection.
+    pub(crate) async fn install(&self, definitions: &[Manifest], collection: &str) -> Result<()> {
+        if self.get(collection).await.is_ok() {
+            return Ok(());
+        }
+        for definition in definitions {
+            self.apply(definition.text).await?;
+        }
+        let begun = Instant::now();
+        while self.get(collection).await.is_err() {
+            if begun.elapsed() > Duration::from_secs(30) {
+                bail!("the hub does not serve {collection}");
+            }
+            sleep(Duration::from_millis(100)).await;
+        }
+        Ok(())
     }
 
     /// The process of the hub, if this tool has started it.
@@ -310,7 +318,16 @@ impl FleetHub {
 
     /// Watches changes from now on, until the hub ends the watch.
     async fn tell(&self, path: &str, tell: impl Fn(&Value)) -> Result<()> {
-        let version = self.version().await?;
+        self.tell_since(path, self.version().await?, tell).await
+    }
+
+    /// Watches changes after this resourceVersion, until the hub ends the watch.
+    pub(crate) async fn tell_since(
+        &self,
+        path: &str,
+        version: i64,
+        tell: impl Fn(&Value),
+    ) -> Result<()> {
         let more = if path.contains('?') { '&' } else { '?' };
         let path = format!("{path}{more}watch=true&resourceVersion={version}");
         let request = Request::get(path).body(Vec::new())?;
@@ -434,12 +451,29 @@ impl FleetHub {
         Ok(())
     }
 
-    async fn get(&self, path: &str) -> Result<Value> {
+    pub(crate) async fn get(&self, path: &str) -> Result<Value> {
         let request = Request::get(path).body(Vec::new())?;
         Ok(self.client.request(request).await?)
     }
 
-    async fn send(&self, method: &str, path: &str, body: &Value) -> Result<Value> {
+    /// Sends requests with these bodies, several concurrently. `path` returns the path of the request with this number.
+    pub(crate) async fn send_all(
+        &self,
+        method: &str,
+        bodies: Vec<Value>,
+        path: impl Fn(usize) -> String,
+    ) -> Result<()> {
+        let requests = bodies.into_iter().enumerate().map(|(number, body)| {
+            let path = path(number);
+            async move { self.send(method, &path, &body).await.map(drop) }
+        });
+        stream::iter(requests)
+            .buffer_unordered(AT_ONCE)
+            .try_collect()
+            .await
+    }
+
+    pub(crate) async fn send(&self, method: &str, path: &str, body: &Value) -> Result<Value> {
         let content_type = match method {
             "PATCH" => "application/merge-patch+json",
             _ => "application/json",

@@ -1,4 +1,4 @@
-//! Measures a hub's lifecycle controller, and with `agents` many real agents against it.
+//! Measures a hub's lifecycle controller, with `agents` many real agents against it, and with `works` an agent that carries out ManifestWorks.
 //!
 //! The controller: time, writes, CPU and memory until a fleet of clusters is accepted; cost when idle and while
 //! leases are renewed; the time until a silent cluster is tainted, and until the taints of a wave of available clusters are removed.
@@ -18,6 +18,7 @@ mod hub;
 #[path = "../../loadtest/src/process.rs"]
 #[allow(dead_code, reason = "shared with the load tool")]
 mod process;
+mod works;
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
@@ -31,11 +32,12 @@ use tokio::time::sleep;
 use agents::{AgentsArgs, Others};
 use devhub::DevHubArgs;
 use hub::FleetHub;
+use works::WorksArgs;
 
 #[derive(Parser)]
 #[command(
     name = "fleet",
-    about = "Measures a hub's lifecycle controller with a fleet of clusters",
+    about = "Measures a hub's lifecycle controller with a fleet of clusters; agents; and an agent's ManifestWorks",
     after_help = "\
 Examples:
   # Berth on devhub
@@ -50,6 +52,9 @@ Examples:
 
   # A thousand real agents in one process: see fleet agents --help
   target/release/fleet --kubeconfig hub.kubeconfig agents --agents 1000
+
+  # An agent that carries out ManifestWorks: see fleet works --help
+  target/release/fleet works
 
 The clusters it makes are named fleet-N and deleted in the end."
 )]
@@ -83,6 +88,7 @@ struct Args {
 #[derive(Subcommand)]
 enum What {
     Agents(AgentsArgs),
+    Works(WorksArgs),
     Devhub(DevHubArgs),
 }
 
@@ -116,10 +122,16 @@ struct Report {
     peak_mib: f64,
 }
 
-/// The controller; killed when this is dropped.
-struct Controller(Child);
+/// A process that is measured; killed when this is dropped.
+struct Running(Child);
 
-impl Drop for Controller {
+impl Running {
+    fn id(&self) -> u32 {
+        self.0.id()
+    }
+}
+
+impl Drop for Running {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -143,9 +155,14 @@ async fn measure(args: &Args) -> Result<()> {
         return devhub.serve().await;
     }
     let folder = tempfile::tempdir()?;
+    if let Some(What::Works(works)) = &args.what {
+        let hub = args.kubeconfig.as_deref();
+        let report = works::measure(works, hub, args.rest, folder.path()).await?;
+        return report.print(args.json);
+    }
     let hub = FleetHub::open(args.kubeconfig.as_deref(), folder.path()).await?;
     let controller = start(args, &hub.kubeconfig)?;
-    let pid = controller.0.id();
+    let pid = controller.id();
     say("waiting for the controller");
     hub.wait_for_the_controller().await?;
     sleep(Duration::from_secs(2)).await;
@@ -234,7 +251,7 @@ async fn measure(args: &Args) -> Result<()> {
     print(&report, args.json)
 }
 
-fn start(args: &Args, kubeconfig: &Path) -> Result<Controller> {
+fn start(args: &Args, kubeconfig: &Path) -> Result<Running> {
     let beside = std::env::current_exe()?;
     let berth = beside.with_file_name("berth");
     let command = args.controller.clone().unwrap_or_else(|| {
@@ -245,11 +262,16 @@ fn start(args: &Args, kubeconfig: &Path) -> Result<Controller> {
         )
     });
     let command = command.replace("{kubeconfig}", &kubeconfig.display().to_string());
+    run("--controller", &command, &kubeconfig.with_extension("log"))
+}
+
+/// Starts a command, and writes its log to this file.
+fn run(flag: &str, command: &str, log: &Path) -> Result<Running> {
     let mut words = command.split_whitespace();
     let Some(program) = words.next() else {
-        bail!("--controller: no command")
+        bail!("{flag}: no command")
     };
-    let log = std::fs::File::create(kubeconfig.with_extension("log"))?;
+    let log = std::fs::File::create(log)?;
     let child = Command::new(program)
         .args(words)
         .stdin(Stdio::null())
@@ -257,9 +279,9 @@ fn start(args: &Args, kubeconfig: &Path) -> Result<Controller> {
         .stderr(log)
         .spawn()
         .with_context(|| {
-            format!("{program}: cannot be started; build it, or name another by --controller")
+            format!("{program}: cannot be started; build it, or name another by {flag}")
         })?;
-    Ok(Controller(child))
+    Ok(Running(child))
 }
 
 fn say(what: &str) {
