@@ -505,7 +505,10 @@ fn rules_of_the_first_config_that_has_some() {
         json!({"conditionRules": [{"type": "WellKnownConditions", "condition": "Complete"}]});
     let mut work = Work::new(1, json!([config("configmaps", "*", rule)]));
     work.report(0, &[config_map(0, "a")]);
-    assert_eq!(work.lines_of(0), [APPLIED, AVAILABLE, NO_FEEDBACK]);
+    let available = format!(
+        "{AVAILABLE}; v1 ConfigMap has no well-known conditions [\"Complete\"]: use rules of the type CEL"
+    );
+    assert_eq!(work.lines_of(0), [APPLIED, available.as_str(), NO_FEEDBACK]);
     assert_eq!(work.lines(), [WORK_APPLIED, WORK_AVAILABLE, DONE, SOUND]);
 }
 
