@@ -142,6 +142,7 @@ impl Applying {
     ) -> Result<Self, Unusable> {
         let mut body = object.body();
         if object.prescribed.group().is_empty() && object.prescribed.kind == "Secret" {
+            exact::join_lines(body.get_mut("data"));
             exact::fold_string_data(&mut body)?;
         }
         let strategy = Strategy::of(strategy, &object, &body)?;
@@ -269,10 +270,6 @@ impl Applying {
                 (Asked::Metadata, Step::Merge(body))
             }
             Write::Owners(step) => (Asked::Metadata, step),
-            Write::Recreate(step) => {
-                self.recreated = true;
-                (Asked::Deletion, step)
-            }
         };
         self.asked = asked;
         step

@@ -25,9 +25,20 @@ pub(crate) fn prepare(rule: Rule, body: &mut Value) {
         Rule::Secret if body["type"].as_str().is_none_or(str::is_empty) => {
             body["type"] = "Opaque".into();
         }
+        Rule::ConfigMap => join_lines(body.get_mut("binaryData")),
         Rule::Binding => fill_groups(body),
         Rule::Service | Rule::CsiDriver => service::annotate(rule, body),
         _ => {}
+    }
+}
+
+/// Takes line breaks out of base64. The API server ignores them, and does not store them.
+pub(crate) fn join_lines(data: Option<&mut Value>) {
+    let data = data.and_then(Value::as_object_mut);
+    for value in data.into_iter().flat_map(Map::values_mut) {
+        if let Value::String(text) = value {
+            text.retain(|c| c != '\r' && c != '\n');
+        }
     }
 }
 
@@ -219,16 +230,7 @@ pub(crate) fn compare(
     }
 }
 
-/// Must the object be deleted and created, because the API server does not let the field change?
-pub(crate) fn needs_new_object(rule: Rule, content: &Map<String, Value>, live: &Value) -> bool {
-    rule == Rule::Secret && {
-        let found = live["type"].as_str().unwrap_or_default();
-        let found = if found.is_empty() { "Opaque" } else { found };
-        content["type"] != found || live["immutable"] == true && content["data"] != live["data"]
-    }
-}
-
-/// May a refusal as invalid be answered by a new object?
+/// May an object of the kind be deleted and created anew, if the API server does not let a field change?
 pub(crate) fn may_recreate(rule: Rule) -> bool {
     matches!(rule, Rule::Secret | Rule::StorageClass | Rule::CsiDriver)
 }

@@ -86,12 +86,20 @@ fn remedy(refusal: &Refusal) -> Option<String> {
             "grant it on the cluster with a ClusterRole that has the label open-cluster-management.io/aggregate-to-work=true".to_owned(),
         );
     }
-    if refusal.code == 422
-        && (says("field is immutable") || says("updates to") && says("are forbidden"))
-    {
+    if is_immutable(refusal) {
         return Some("delete the object on the cluster, then it is created anew".to_owned());
     }
     None
+}
+
+/// Is the update refused only because fields must not change? Then a new object may have other values of them.
+pub(super) fn is_immutable(refusal: &Refusal) -> bool {
+    let says = |message: &str| {
+        message.contains("field is immutable")
+            || message.contains("updates to") && message.contains("are forbidden")
+    };
+    let mut causes = refusal.causes.iter();
+    refusal.code == 422 && says(&refusal.message) && causes.all(|cause| says(&cause.message))
 }
 
 /// Cuts a text to a number of bytes.

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::body::{applied_by, without_server_metadata};
 use super::dropped::Dropped;
+use super::failure::is_immutable;
 use super::strategy::{ServerSide, Strategy};
 use super::{Applying, Asked};
 use crate::compare::{Comparison, Node, roots};
@@ -31,8 +32,6 @@ pub(super) enum Write {
     Move(Value),
     /// The owner references, as a patch or as a whole object.
     Owners(Step<super::Outcome>),
-    /// The object is deleted, to be created anew.
-    Recreate(Step<super::Outcome>),
 }
 
 /// What an object needs.
@@ -243,9 +242,6 @@ impl Applying {
         if !due {
             return None;
         }
-        if exact::needs_new_object(self.rule, &content, live) {
-            return Some(Write::Recreate(deletion(live)));
-        }
         let mut body = live.clone();
         for (name, value) in content {
             if value.is_null() {
@@ -271,7 +267,7 @@ impl Applying {
 
     /// Can the refusal be answered by a new object?
     pub(super) fn wants_new_object(&self, refusal: &Refusal) -> bool {
-        refusal.code == 422
+        is_immutable(refusal)
             && matches!(self.strategy, Strategy::Update)
             && exact::may_recreate(self.rule)
             && !self.recreated
@@ -291,20 +287,6 @@ impl Applying {
             }
             None => self.read(),
         }
-    }
-}
-
-/// The deletion of this object in this version.
-fn deletion(live: &Value) -> Step<super::Outcome> {
-    let text = |field: &str| {
-        live["metadata"][field]
-            .as_str()
-            .unwrap_or_default()
-            .to_owned()
-    };
-    Step::Delete {
-        uid: text("uid"),
-        resource_version: Some(text("resourceVersion")),
     }
 }
 

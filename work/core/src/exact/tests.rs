@@ -231,9 +231,12 @@ fn keys_that_openshift_injects_stay() {
     );
 }
 
+fn secret(kind: &str, data: &Value) -> Value {
+    object("v1", "Secret", &json!({"type": kind, "data": data}))
+}
+
 #[test]
 fn a_secret_of_another_type_and_an_immutable_class_are_created_anew() {
-    let secret = |kind: &str| object("v1", "Secret", &json!({"type": kind, "data": {}}));
     let class = |name: &str| {
         object(
             "storage.k8s.io/v1",
@@ -241,16 +244,13 @@ fn a_secret_of_another_type_and_an_immutable_class_are_created_anew() {
             &json!({"provisioner": name}),
         )
     };
-    for (old, new, expected) in [
-        (secret("a"), secret("b"), &["get", "delete", "create"][..]),
-        (
-            class("a"),
-            class("b"),
-            &["get", "update", "delete", "create"],
-        ),
+    for (old, new) in [
+        (secret("a", &json!({})), secret("b", &json!({}))),
+        (class("a"), class("b")),
     ] {
         let mut server = Server::with(&old, "kubectl");
-        server.immutable = |old, new| old["provisioner"] != new["provisioner"];
+        server.immutable =
+            |old, new| old["provisioner"] != new["provisioner"] || old["type"] != new["type"];
         let (outcome, requests) = apply(
             &mut server,
             &new,
@@ -259,9 +259,72 @@ fn a_secret_of_another_type_and_an_immutable_class_are_created_anew() {
             Settled::default(),
         );
         assert!(matches!(outcome, Outcome::Applied(_)), "{outcome:?}");
-        assert_eq!(requests, expected);
+        assert_eq!(requests, ["get", "update", "delete", "create"]);
         assert_eq!(server.owner_names(), ["w"]);
     }
+}
+
+#[test]
+fn an_object_is_not_deleted_for_a_manifest_that_is_invalid() {
+    for (sentence, kind, immutable) in [
+        ("the data are invalid", "kubernetes.io/tls", false),
+        ("the type is another one, too", "Opaque", true),
+    ] {
+        let mut server = Server::with(&secret(kind, &json!({"tls.crt": "eA=="})), "kubectl");
+        server.immutable = |old, new| old["type"] != new["type"];
+        server.invalid = |_| Some("Required value: tls.key");
+        let (outcome, requests) = apply(
+            &mut server,
+            &secret("kubernetes.io/tls", &json!({"tls.crt": "eQ=="})),
+            json!({"type": "Update"}),
+            owner("w"),
+            Settled::default(),
+        );
+        assert_eq!(requests, ["get", "update"], "{sentence}");
+        assert!(server.live().is_some(), "{sentence}");
+        let Outcome::Failed(failure) = outcome else {
+            panic!("{outcome:?}")
+        };
+        assert_eq!(failure.reason, "AppliedManifestFailed");
+        assert_eq!(
+            failure.message.contains("field is immutable"),
+            immutable,
+            "{sentence}: {}",
+            failure.message
+        );
+        assert!(
+            failure.message.ends_with("Required value: tls.key"),
+            "{sentence}: {}",
+            failure.message
+        );
+    }
+}
+
+#[test]
+fn line_breaks_in_base64_do_not_differ() {
+    let mut stored = secret("Opaque", &json!({"k": "YWJj"}));
+    stored["immutable"] = true.into();
+    let mut manifest = secret("Opaque", &json!({"k": "YW\r\nJj\n"}));
+    manifest["immutable"] = true.into();
+    assert_eq!(paths(&verdict(&manifest, &stored)), [""; 0]);
+    let mut server = Server::with(&stored, "kubectl");
+    for how in ["Update", "ServerSideApply", "ReadOnly"] {
+        let how = json!({"type": how});
+        let (outcome, _) = apply(
+            &mut server,
+            &manifest,
+            how.clone(),
+            owner("w"),
+            Settled::default(),
+        );
+        assert!(
+            matches!(outcome, Outcome::Applied(done) if done.differences.is_empty()),
+            "{how}"
+        );
+        assert_eq!(server.live().unwrap()["data"], stored["data"], "{how}");
+    }
+    let binary = |text: &str| object("v1", "ConfigMap", &json!({"binaryData": {"k": text}}));
+    assert_eq!(paths(&verdict(&binary("YW\nJj"), &binary("YWJj"))), [""; 0]);
 }
 
 #[test]

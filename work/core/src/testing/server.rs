@@ -24,6 +24,8 @@ pub(crate) struct Server {
     pub(crate) refuse_patch: bool,
     /// PUT is refused as invalid if it returns true for the old and the new object.
     pub(crate) immutable: fn(&Value, &Value) -> bool,
+    /// PUT and POST are refused as invalid if it returns a reason.
+    pub(crate) invalid: fn(&Value) -> Option<&'static str>,
 }
 
 // === impl Server ===
@@ -39,6 +41,7 @@ impl Server {
             admission: |_| {},
             refuse_patch: false,
             immutable: |_, _| false,
+            invalid: |_| None,
         }
     }
 
@@ -103,6 +106,9 @@ impl Server {
                 if self.object.is_some() {
                     return refused(409, "AlreadyExists", "it already exists");
                 }
+                if let Some(why) = (self.invalid)(&body) {
+                    return invalid(&[why]);
+                }
                 self.create(body, AGENT);
                 self.written()
             }
@@ -131,8 +137,12 @@ impl Server {
                 if version(&body) != object["metadata"]["resourceVersion"] {
                     return refused(409, "Conflict", "the object has been modified");
                 }
-                if (self.immutable)(&object, &body) {
-                    return refused(422, "Invalid", "spec: Invalid value: field is immutable");
+                let immutable = (self.immutable)(&object, &body);
+                let immutable = immutable.then_some("Invalid value: field is immutable");
+                let reasons = immutable.into_iter().chain((self.invalid)(&body));
+                let reasons: Vec<_> = reasons.collect();
+                if !reasons.is_empty() {
+                    return invalid(&reasons);
                 }
                 self.store(body, AGENT);
                 self.written()
@@ -296,6 +306,20 @@ impl Server {
         }
         self.written()
     }
+}
+
+fn invalid(reasons: &[&str]) -> Response {
+    let cause = |reason: &&str| Cause {
+        reason: "FieldValueInvalid".to_owned(),
+        field: "spec".to_owned(),
+        message: (*reason).to_owned(),
+    };
+    Response::Refused(Refusal {
+        code: 422,
+        reason: "Invalid".to_owned(),
+        message: format!("spec: {}", reasons.join(", spec: ")),
+        causes: reasons.iter().map(cause).collect(),
+    })
 }
 
 fn refused(code: u16, reason: &str, message: &str) -> Response {
