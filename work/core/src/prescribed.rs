@@ -46,6 +46,11 @@ pub enum Unusable {
     /// A required field is missing, empty or not a string.
     #[error("the manifest has no {0}: set it to a string")]
     Missing(&'static str),
+    /// metadata.name or metadata.namespace would be another path of the API server.
+    #[error(
+        "{0} {1:?} cannot be used in a path: it must not be \".\" or \"..\", and must not contain / or %"
+    )]
+    Name(&'static str, String),
     /// The manifest has a generated name.
     #[error(
         "the manifest of kind {0} has metadata.generateName: set metadata.name, because each pass would create another object"
@@ -100,6 +105,11 @@ pub fn prescribed(ordinal: usize, manifest: &Manifest) -> Result<Prescribed, Unu
         });
     };
     let namespace = text(metadata, "namespace").unwrap_or_default();
+    for (field, text) in [("metadata.name", &name), ("metadata.namespace", &namespace)] {
+        if !is_path_segment(text) {
+            return Err(Unusable::Name(field, text.clone()));
+        }
+    }
     metadata.remove("uid");
     let mut object = Value::Object(object);
     drop_null_times(&mut object);
@@ -111,6 +121,11 @@ pub fn prescribed(ordinal: usize, manifest: &Manifest) -> Result<Prescribed, Unu
         name,
         object,
     })
+}
+
+/// Is a name one segment of a path? As Kubernetes' `IsValidPathSegmentName`: other names would reach subresources or other namespaces.
+fn is_path_segment(name: &str) -> bool {
+    name != "." && name != ".." && !name.contains(['/', '%'])
 }
 
 /// A field that is a string and not empty.

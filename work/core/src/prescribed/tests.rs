@@ -60,6 +60,38 @@ fn a_manifest_names_one_object() {
 }
 
 #[test]
+fn a_name_is_one_segment_of_a_path() {
+    let with = |namespace: &str, name: &str| {
+        read(
+            json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"namespace": namespace, "name": name}}),
+        )
+    };
+    for (namespace, name, expected) in [
+        (
+            "n",
+            "web:8080/proxy/x",
+            "metadata.name \"web:8080/proxy/x\"",
+        ),
+        ("n", "web%2Fproxy", "metadata.name \"web%2Fproxy\""),
+        ("n", ".", "metadata.name \".\""),
+        ("n", "..", "metadata.name \"..\""),
+        ("n/web", "proxy", "metadata.namespace \"n/web\""),
+        ("..", "proxy", "metadata.namespace \"..\""),
+        ("%2e", "proxy", "metadata.namespace \"%2e\""),
+    ] {
+        assert_eq!(
+            with(namespace, name).map(|it| it.name),
+            Err(format!(
+                "{expected} cannot be used in a path: it must not be \".\" or \"..\", and must not contain / or %"
+            )),
+        );
+    }
+    for name in ["a.b", "...", "system:node", "a_b"] {
+        assert_eq!(with("", name).map(|it| it.name), Ok(name.to_owned()));
+    }
+}
+
+#[test]
 fn what_the_api_server_writes_is_not_sent() {
     let read = read(json!({
         "apiVersion": "apps/v1", "kind": "Deployment",
