@@ -182,7 +182,7 @@ fn well_known_conditions_of_each_kind() {
         );
         assert_eq!(
             unreported(&job_meta, &rules(rule(condition))),
-            [why.clone()]
+            std::slice::from_ref(&why)
         );
         assert_eq!(
             faults(kind_of(&job_meta), &rules(rule(condition))),
