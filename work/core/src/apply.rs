@@ -94,12 +94,16 @@ pub struct Applying {
     body: Value,
     /// The body of the manifest before this one.
     before: Option<Value>,
+    /// The manifest before this one was another one.
+    changed: bool,
     strategy: Strategy,
     owner: Owner,
     settled: Settled,
     asked: Asked,
     steps: u32,
     written: bool,
+    /// The whole content was written.
+    content_written: bool,
     /// Server-side apply is not possible: not granted, or the API server cannot read the manifest as typed.
     without_apply: bool,
     /// PATCH is not granted.
@@ -141,6 +145,8 @@ impl Applying {
         before: Option<&Mapped>,
     ) -> Result<Self, Unusable> {
         let mut body = object.body();
+        let before = before.map(Mapped::body);
+        let changed = before.as_ref().is_some_and(|before| *before != body);
         if object.prescribed.group().is_empty() && object.prescribed.kind == "Secret" {
             exact::join_lines(body.get_mut("data"));
             exact::fold_string_data(&mut body)?;
@@ -155,13 +161,15 @@ impl Applying {
         Ok(Self {
             rule,
             body,
-            before: before.map(Mapped::body),
+            before,
+            changed,
             strategy,
             owner,
             settled: settled.for_manifest(manifest),
             asked: Asked::Read,
             steps: 0,
             written: false,
+            content_written: false,
             without_apply: false,
             without_patch: false,
             moved: false,
@@ -187,7 +195,9 @@ impl Applying {
             Some(Response::Written(_)) if self.asked == Asked::Deletion => self.create(),
             Some(Response::Written(live)) => {
                 self.written = true;
-                self.decide(&live, self.asked == Asked::Content)
+                let wrote = self.asked == Asked::Content;
+                self.content_written |= wrote;
+                self.decide(&live, wrote)
             }
             Some(Response::NotFound) => self.create(),
             Some(Response::Refused(refusal)) => self.refused(&refusal),

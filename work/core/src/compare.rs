@@ -4,6 +4,8 @@
 //! [`Comparison::equals`] asks whether a field is equal, but for known defaults. What the API server normalizes is equal: quantities,
 //! nulls and empty values, `1` and `1.0`.
 
+pub(crate) mod whole;
+
 use std::collections::HashMap;
 
 use berth_api::quantity;
@@ -12,6 +14,7 @@ use serde_json::{Map, Value};
 use crate::differs::Findings;
 use crate::managed::{Entry, Segment, has_key, text};
 use crate::path::{Part, Path};
+use whole::Whole;
 
 /// A manager's entry, and the node of its fields at the current path.
 #[derive(Clone, Copy)]
@@ -24,11 +27,13 @@ pub(crate) struct Node<'a> {
 pub(crate) type Default = (&'static str, &'static str);
 
 /// One comparison.
-pub(crate) struct Comparison<'f, 's> {
+pub(crate) struct Comparison<'f, 's, 'm> {
     pub(crate) findings: &'f mut Findings<'s>,
     pub(crate) path: Path,
     /// Values that the API server fills in.
     pub(crate) defaults: &'static [Default],
+    /// Values that are compared exactly although others are not.
+    pub(crate) whole: Option<Whole<'m>>,
 }
 
 /// The roots of the fields of all managers.
@@ -44,13 +49,16 @@ pub(crate) fn roots<'a>(entries: &[Entry<'a>]) -> Vec<Node<'a>> {
 
 // === impl Comparison ===
 
-impl Comparison<'_, '_> {
+impl Comparison<'_, '_, '_> {
     /// Finds what the object lacks.
     pub(crate) fn covers(&mut self, ours: &Value, theirs: Option<&Value>, nodes: &[Node<'_>]) {
         match (ours, theirs) {
             (Value::Null, _) => {}
             // An empty object says which kind of volume it is.
             (ours, None) if is_void(ours) && !self.path.ends_with("emptyDir") => {}
+            (ours, Some(theirs)) if self.is_exact(ours, theirs, nodes) => {
+                self.equals(Some(ours), Some(theirs), nodes);
+            }
             (Value::Object(wanted), Some(Value::Object(found))) => {
                 for (name, value) in wanted {
                     let below = below(nodes, name);
@@ -203,10 +211,9 @@ impl Comparison<'_, '_> {
     }
 
     fn is_default(&self, theirs: &Value) -> bool {
-        self.defaults.iter().any(|(pattern, value)| {
-            self.path.matches(pattern)
-                && serde_json::from_str(value).is_ok_and(|value: Value| value == *theirs)
-        })
+        let mut defaults = self.defaults.iter();
+        defaults.any(|(pattern, value)| self.path.matches(pattern) && is_json(theirs, value))
+            || self.whole.is_some() && whole::is_default(&self.path, theirs)
     }
 
     fn is_same(&self, ours: &Value, theirs: &Value) -> bool {
@@ -215,6 +222,11 @@ impl Comparison<'_, '_> {
             || is_quantity(&self.path) && is_same_quantity(ours, theirs)
             || is_void(ours) && is_void(theirs)
     }
+}
+
+/// Is this the value of a JSON text?
+fn is_json(value: &Value, text: &str) -> bool {
+    serde_json::from_str(text).is_ok_and(|it: Value| it == *value)
 }
 
 /// Is the value absent for the API server?

@@ -224,6 +224,7 @@ pub(crate) fn compare(
         findings,
         path: Path::default(),
         defaults: defaults::of(kind),
+        whole: None,
     };
     for (name, value) in content {
         comparison.equals_field(name, value, live.get(name), roots);

@@ -9,12 +9,14 @@ use super::dropped::Dropped;
 use super::failure::is_immutable;
 use super::strategy::{ServerSide, Strategy};
 use super::{Applying, Asked};
+use crate::compare::whole::{self, Whole};
 use crate::compare::{Comparison, Node, roots};
 use crate::differs::{Differences, Findings, Settled};
 use crate::exact;
 use crate::kinds::Rule;
 use crate::managed::{self, Entry, entries};
 use crate::overlay::overlay;
+use crate::owner::is_shared;
 use crate::path::Path;
 use crate::{Refusal, Step};
 
@@ -65,7 +67,7 @@ impl Applying {
             Strategy::CreateOnly => None,
             Strategy::ReadOnly => {
                 findings.muted = true;
-                covers(&self.body, live, &roots, &mut findings);
+                covers(&self.body, live, &roots, None, &mut findings);
                 return Plan {
                     differences: findings.differences,
                     ..Plan::default()
@@ -112,9 +114,10 @@ impl Applying {
         roots: &[Node<'_>],
         findings: &mut Findings<'_>,
     ) -> Option<Write> {
-        covers(&self.body, live, roots, findings);
+        let whole = self.whole(FIELD_MANAGER, live);
+        covers(&self.body, live, roots, whole, findings);
         let dropped = self.dropped(FIELD_MANAGER, &self.body, live, entries, findings);
-        if !findings.due {
+        if !findings.due && !self.is_changed() {
             return None;
         }
         if self.without_apply {
@@ -134,6 +137,20 @@ impl Applying {
             force: true,
             body: self.body_to_apply(&self.body, None, FIELD_MANAGER, live, entries, &dropped),
         })
+    }
+
+    /// Which values are compared exactly. If another AppliedManifestWork owns the object too, what it has in them is needed.
+    fn whole<'m>(&self, manager: &'m str, live: &Value) -> Option<Whole<'m>> {
+        let object = &self.object.prescribed;
+        (!is_shared(live, &self.owner)).then(|| Whole {
+            manager,
+            is_known: whole::is_known(object.group(), &object.kind),
+        })
+    }
+
+    /// Has the manifest changed since it was written? Then one write is due: what it no longer has inside an atomic value may not show.
+    fn is_changed(&self) -> bool {
+        self.changed && !self.content_written
     }
 
     /// Moves fields to what was applied on the server, so that the next apply removes them.
@@ -168,7 +185,8 @@ impl Applying {
                 }
             }
         };
-        covers(body, live, roots, findings);
+        let whole = self.whole(&settings.manager, live);
+        covers(body, live, roots, whole, findings);
         let own = applied_by(entries, &settings.manager);
         let mut content = without_server_metadata(body);
         if let Some(Value::Object(metadata)) = content.get_mut("metadata") {
@@ -187,7 +205,7 @@ impl Applying {
             super::strategy::annotate(&mut full, &ignored.hash);
         }
         let dropped = self.dropped(&settings.manager, &full, live, entries, findings);
-        if !findings.due {
+        if !findings.due && !self.is_changed() {
             return None;
         }
         if let Some(write) = self.plan_move(live, &settings.manager, &dropped) {
@@ -228,7 +246,7 @@ impl Applying {
             annotations.insert(DEFAULT_CLASS.to_owned(), live.clone());
         }
         exact::compare(kind, &content, live, roots, findings);
-        covers(&wanted, live, roots, findings);
+        covers(&wanted, live, roots, None, findings);
         let dropped = self.dropped(FIELD_MANAGER, &self.body, live, entries, findings);
         let due = findings.due;
         if self.rule == Rule::Metadata {
@@ -237,7 +255,7 @@ impl Applying {
                 rest.remove("metadata");
             }
             findings.muted = true;
-            covers(&rest, live, roots, findings);
+            covers(&rest, live, roots, None, findings);
         }
         if !due {
             return None;
@@ -291,11 +309,18 @@ impl Applying {
 }
 
 /// Finds what an object lacks of a manifest. Of the metadata, labels and annotations count.
-fn covers(body: &Value, live: &Value, roots: &[Node<'_>], findings: &mut Findings<'_>) {
+fn covers(
+    body: &Value,
+    live: &Value,
+    roots: &[Node<'_>],
+    whole: Option<Whole<'_>>,
+    findings: &mut Findings<'_>,
+) {
     let mut comparison = Comparison {
         findings,
         path: Path::default(),
         defaults: &[],
+        whole,
     };
     for (name, value) in body.as_object().into_iter().flatten() {
         match name.as_str() {

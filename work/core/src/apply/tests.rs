@@ -1,4 +1,5 @@
 mod ownership;
+mod whole;
 
 use serde_json::{Value, json};
 

@@ -25,7 +25,7 @@ pub(super) fn leaves(object: &Value) -> Set {
 
 fn collect(value: &Value, path: &mut Keys, set: &mut Set) {
     match value {
-        Value::Object(object) if !object.is_empty() => {
+        Value::Object(object) if !object.is_empty() && !is_whole(path) => {
             for (name, value) in object {
                 path.push(format!("f:{name}"));
                 collect(value, path, set);
@@ -57,6 +57,12 @@ fn collect(value: &Value, path: &mut Keys, set: &mut Set) {
             set.insert(path.clone());
         }
     }
+}
+
+/// Maps and structs that are owned as a whole.
+fn is_whole(path: &[String]) -> bool {
+    let last = path.last().map(String::as_str);
+    last.is_some_and(|key| ["f:nodeSelector", "f:selector", "f:fieldRef"].contains(&key))
 }
 
 /// Lists of things with a name, and owner references, are merged by key.
