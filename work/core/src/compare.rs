@@ -2,8 +2,9 @@
 //!
 //! [`Comparison::covers`] asks whether the object has all that the manifest has; defaults and the fields of others do not matter.
 //! [`Comparison::equals`] asks whether a field is equal, but for known defaults. What the API server normalizes is equal: quantities,
-//! nulls and empty values, `1` and `1.0`.
+//! values that it stores as absent, `1` and `1.0`.
 
+mod absent;
 pub(crate) mod whole;
 
 use std::collections::HashMap;
@@ -34,6 +35,8 @@ pub(crate) struct Comparison<'f, 's, 'm> {
     pub(crate) defaults: &'static [Default],
     /// Values that are compared exactly although others are not.
     pub(crate) whole: Option<Whole<'m>>,
+    /// The kind is Kubernetes' own.
+    pub(crate) is_built_in: bool,
 }
 
 /// The roots of the fields of all managers.
@@ -54,8 +57,7 @@ impl Comparison<'_, '_, '_> {
     pub(crate) fn covers(&mut self, ours: &Value, theirs: Option<&Value>, nodes: &[Node<'_>]) {
         match (ours, theirs) {
             (Value::Null, _) => {}
-            // An empty object says which kind of volume it is.
-            (ours, None) if is_void(ours) && !self.path.ends_with("emptyDir") => {}
+            (ours, None) if self.is_absent(ours) => {}
             (ours, Some(theirs)) if self.is_exact(ours, theirs, nodes) => {
                 self.equals(Some(ours), Some(theirs), nodes);
             }
@@ -145,7 +147,7 @@ impl Comparison<'_, '_, '_> {
     ) {
         match (ours.filter(|ours| !ours.is_null()), theirs) {
             (None, None) => {}
-            (Some(value), None) | (None, Some(value)) if is_void(value) => {}
+            (Some(value), None) | (None, Some(value)) if self.is_absent(value) => {}
             (None, Some(theirs)) => {
                 if !self.is_default(theirs) {
                     self.found(None, Some(theirs), nodes);
@@ -198,10 +200,11 @@ impl Comparison<'_, '_, '_> {
         self.at(name.into(), |it| it.equals(Some(ours), theirs, &below));
     }
 
-    fn at(&mut self, part: Part, compare: impl FnOnce(&mut Self)) {
+    fn at<R>(&mut self, part: Part, compare: impl FnOnce(&mut Self) -> R) -> R {
         self.path.0.push(part);
-        compare(self);
+        let result = compare(self);
         self.path.0.pop();
+        result
     }
 
     fn found(&mut self, ours: Option<&Value>, theirs: Option<&Value>, nodes: &[Node<'_>]) {
@@ -229,7 +232,7 @@ fn is_json(value: &Value, text: &str) -> bool {
     serde_json::from_str(text).is_ok_and(|it: Value| it == *value)
 }
 
-/// Is the value absent for the API server?
+/// Is nothing in the value?
 pub(crate) fn is_void(value: &Value) -> bool {
     match value {
         Value::Null => true,

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use crate::Unusable;
 use crate::compare::{Comparison, Node, is_void};
 use crate::differs::Findings;
-use crate::kinds::Rule;
+use crate::kinds::{Rule, is_built_in};
 use crate::path::Path;
 
 /// Annotation with the hash of a spec, which OCM's agent writes on some kinds.
@@ -145,10 +145,9 @@ pub(crate) fn content(rule: Rule, kind: &str, body: &Value, live: &Value) -> Map
     }
     .into_iter()
     .map(|(name, value)| {
-        let value = if kind == "CustomResourceDefinition" {
-            defaults::filled_crd(value, &live[&name])
-        } else {
-            value
+        let value = match kind {
+            "CustomResourceDefinition" => defaults::filled_crd(value, &live[&name]),
+            _ => value,
         };
         (name, value)
     })
@@ -214,7 +213,7 @@ fn merged(first: &Value, second: &Value) -> Value {
 
 /// Finds where the content of an object differs.
 pub(crate) fn compare(
-    kind: &str,
+    (group, kind): (&str, &str),
     content: &Map<String, Value>,
     live: &Value,
     roots: &[Node<'_>],
@@ -225,6 +224,7 @@ pub(crate) fn compare(
         path: Path::default(),
         defaults: defaults::of(kind),
         whole: None,
+        is_built_in: is_built_in(group),
     };
     for (name, value) in content {
         comparison.equals_field(name, value, live.get(name), roots);

@@ -62,3 +62,29 @@ pub(crate) fn rule(group: &str, kind: &str) -> Rule {
         _ => Rule::Other,
     }
 }
+
+/// Groups of Kubernetes whose names have a dot. Groups of custom resources have one, too.
+const BUILT_IN: [&str; 17] = [
+    "admissionregistration.k8s.io",
+    "apiextensions.k8s.io",
+    "apiregistration.k8s.io",
+    "authentication.k8s.io",
+    "authorization.k8s.io",
+    "certificates.k8s.io",
+    "coordination.k8s.io",
+    "discovery.k8s.io",
+    "events.k8s.io",
+    "flowcontrol.apiserver.k8s.io",
+    "networking.k8s.io",
+    "node.k8s.io",
+    "rbac.authorization.k8s.io",
+    "resource.k8s.io",
+    "scheduling.k8s.io",
+    "storage.k8s.io",
+    "storagemigration.k8s.io",
+];
+
+/// Are the kinds of a group Kubernetes' own?
+pub(crate) fn is_built_in(group: &str) -> bool {
+    !group.contains('.') || BUILT_IN.contains(&group)
+}

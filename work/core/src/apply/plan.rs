@@ -13,7 +13,7 @@ use crate::compare::whole::{self, Whole};
 use crate::compare::{Comparison, Node, roots};
 use crate::differs::{Differences, Findings, Settled};
 use crate::exact;
-use crate::kinds::Rule;
+use crate::kinds::{Rule, is_built_in};
 use crate::managed::{self, Entry, entries};
 use crate::overlay::overlay;
 use crate::owner::is_shared;
@@ -59,6 +59,7 @@ impl Applying {
         if !metadata.is_object() || !metadata["deletionTimestamp"].is_null() {
             return Plan::default();
         }
+        let group = self.object.prescribed.group();
         let hidden = self.rule == Rule::Secret || self.object.prescribed.kind == "Secret";
         let mut findings = Findings::new(&self.settled, hidden);
         let entries = entries(live);
@@ -67,7 +68,7 @@ impl Applying {
             Strategy::CreateOnly => None,
             Strategy::ReadOnly => {
                 findings.muted = true;
-                covers(&self.body, live, &roots, None, &mut findings);
+                covers(group, &self.body, live, &roots, None, &mut findings);
                 return Plan {
                     differences: findings.differences,
                     ..Plan::default()
@@ -114,8 +115,9 @@ impl Applying {
         roots: &[Node<'_>],
         findings: &mut Findings<'_>,
     ) -> Option<Write> {
+        let group = self.object.prescribed.group();
         let whole = self.whole(FIELD_MANAGER, live);
-        covers(&self.body, live, roots, whole, findings);
+        covers(group, &self.body, live, roots, whole, findings);
         let dropped = self.dropped(FIELD_MANAGER, &self.body, live, entries, findings);
         if !findings.due && !self.is_changed() {
             return None;
@@ -185,8 +187,9 @@ impl Applying {
                 }
             }
         };
+        let group = self.object.prescribed.group();
         let whole = self.whole(&settings.manager, live);
-        covers(body, live, roots, whole, findings);
+        covers(group, body, live, roots, whole, findings);
         let own = applied_by(entries, &settings.manager);
         let mut content = without_server_metadata(body);
         if let Some(Value::Object(metadata)) = content.get_mut("metadata") {
@@ -233,7 +236,8 @@ impl Applying {
         roots: &[Node<'_>],
         findings: &mut Findings<'_>,
     ) -> Option<Write> {
-        let kind = &self.object.prescribed.kind;
+        let object = &self.object.prescribed;
+        let (group, kind) = (object.group(), object.kind.as_str());
         let content = exact::content(self.rule, kind, &self.body, live);
         let mut wanted = json!({"metadata": {
             "labels": self.body["metadata"]["labels"],
@@ -245,8 +249,8 @@ impl Applying {
         {
             annotations.insert(DEFAULT_CLASS.to_owned(), live.clone());
         }
-        exact::compare(kind, &content, live, roots, findings);
-        covers(&wanted, live, roots, None, findings);
+        exact::compare((group, kind), &content, live, roots, findings);
+        covers(group, &wanted, live, roots, None, findings);
         let dropped = self.dropped(FIELD_MANAGER, &self.body, live, entries, findings);
         let due = findings.due;
         if self.rule == Rule::Metadata {
@@ -255,7 +259,7 @@ impl Applying {
                 rest.remove("metadata");
             }
             findings.muted = true;
-            covers(&rest, live, roots, None, findings);
+            covers(group, &rest, live, roots, None, findings);
         }
         if !due {
             return None;
@@ -310,6 +314,7 @@ impl Applying {
 
 /// Finds what an object lacks of a manifest. Of the metadata, labels and annotations count.
 fn covers(
+    group: &str,
     body: &Value,
     live: &Value,
     roots: &[Node<'_>],
@@ -321,6 +326,7 @@ fn covers(
         path: Path::default(),
         defaults: &[],
         whole,
+        is_built_in: is_built_in(group),
     };
     for (name, value) in body.as_object().into_iter().flatten() {
         match name.as_str() {

@@ -371,6 +371,45 @@ fn another_kind_of_volume_is_drift() {
 }
 
 #[test]
+fn an_empty_object_is_a_value_unless_the_api_server_drops_it() {
+    let widget = |spec: Value| json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}, "spec": spec});
+    for (manifest, live, expected) in [
+        (
+            widget(json!({"interfaces": [{"name": "i", "masquerade": {}}]})),
+            widget(json!({"interfaces": [{"name": "i", "bridge": {}}]})),
+            true,
+        ),
+        (widget(json!({"a": {}})), widget(json!({})), true),
+        (widget(json!({"a": []})), widget(json!({})), false),
+        (widget(json!({"a": null})), widget(json!({})), false),
+        (
+            deployment(
+                json!({"strategy": {}, "template": {"metadata": {"labels": {}}, "spec": {"nodeSelector": {}}}}),
+            ),
+            deployment(json!({"template": {"spec": {}}})),
+            false,
+        ),
+        (
+            deployment(json!({"template": {"spec": {"securityContext": {}}}})),
+            deployment(json!({"template": {"spec": {}}})),
+            true,
+        ),
+    ] {
+        let mut live = live;
+        live["metadata"]["ownerReferences"] = json!([owner("w").reference()]);
+        let machine = Applying::new(
+            mapped(&manifest),
+            None,
+            owner("w"),
+            Settled::default(),
+            None,
+        );
+        let verdict = machine.unwrap().differs(&live);
+        assert_eq!(verdict.write, expected, "{manifest} {live}");
+    }
+}
+
+#[test]
 fn long_lists_are_compared_in_time() {
     let env = |value: &str| {
         let env = (0..5000).map(|index| json!({"name": format!("E{index}"), "value": value}));

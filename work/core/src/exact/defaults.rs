@@ -24,6 +24,7 @@ pub(crate) fn of(kind: &str) -> &'static [Default] {
 const NETWORK_POLICY: &[Default] = &[
     ("spec.ingress[].ports[].protocol", r#""TCP""#),
     ("spec.egress[].ports[].protocol", r#""TCP""#),
+    ("spec.podSelector", "{}"),
     ("spec.policyTypes", r#"["Ingress"]"#),
     ("spec.policyTypes", r#"["Ingress","Egress"]"#),
 ];
@@ -40,6 +41,8 @@ const POLICY: &[Default] = &[
 ];
 const POLICY_BINDING: &[Default] = &[
     ("spec.matchResources.matchPolicy", r#""Equivalent""#),
+    ("spec.matchResources.namespaceSelector", "{}"),
+    ("spec.matchResources.objectSelector", "{}"),
     ("spec.matchResources.resourceRules[].scope", r#""*""#),
     ("spec.matchResources.excludeResourceRules[].scope", r#""*""#),
     ("spec.paramRef.parameterNotFoundAction", r#""Deny""#),
@@ -47,6 +50,8 @@ const POLICY_BINDING: &[Default] = &[
 const WEBHOOKS: &[Default] = &[
     ("webhooks[].failurePolicy", r#""Fail""#),
     ("webhooks[].matchPolicy", r#""Equivalent""#),
+    ("webhooks[].namespaceSelector", "{}"),
+    ("webhooks[].objectSelector", "{}"),
     ("webhooks[].timeoutSeconds", "10"),
     ("webhooks[].reinvocationPolicy", r#""Never""#),
     ("webhooks[].rules[].scope", r#""*""#),
@@ -71,6 +76,7 @@ const CRD: &[Default] = &[
     ("spec.preserveUnknownFields", "false"),
 ];
 const SERVICE: &[Default] = &[
+    ("spec.selector", "{}"),
     ("spec.ports[].protocol", r#""TCP""#),
     ("spec.type", r#""ClusterIP""#),
     ("spec.sessionAffinity", r#""None""#),

@@ -7,6 +7,7 @@ use crate::testing::{Server, apply, drive, mapped, owner};
 use crate::{Applying, Outcome, Verdict};
 
 const RBAC: &str = "rbac.authorization.k8s.io/v1";
+const NETWORKING: &str = "networking.k8s.io/v1";
 
 fn object(version: &str, kind: &str, content: &Value) -> Value {
     let mut object =
@@ -169,6 +170,49 @@ fn content_is_compared_as_the_kind_needs() {
             hook(json!({})),
             hook(json!({"timeoutSeconds": 5})),
             &["webhooks[0].timeoutSeconds"],
+        ),
+        (
+            "another selector of all",
+            NETWORKING,
+            "NetworkPolicy",
+            json!({"spec": {"podSelector": {}, "ingress": [{"from": [{"podSelector": {}}]}]}}),
+            json!({"spec": {"podSelector": {}, "ingress": [{"from": [{"namespaceSelector": {}}]}], "policyTypes": ["Ingress"]}}),
+            &[
+                "spec.ingress[0].from[0].podSelector",
+                "spec.ingress[0].from[0].namespaceSelector",
+            ],
+        ),
+        (
+            "the selector of all pods is a default",
+            NETWORKING,
+            "NetworkPolicy",
+            json!({"spec": {"egress": [{}]}}),
+            json!({"spec": {"podSelector": {}, "egress": [{}], "policyTypes": ["Ingress", "Egress"]}}),
+            &[],
+        ),
+        (
+            "all namespaces are selected no longer",
+            "monitoring.coreos.com/v1",
+            "Prometheus",
+            json!({"spec": {"replicas": 1}}),
+            json!({"spec": {"replicas": 1, "serviceMonitorNamespaceSelector": {}}}),
+            &["spec.serviceMonitorNamespaceSelector"],
+        ),
+        (
+            "empty maps are not stored",
+            "v1",
+            "Service",
+            json!({"spec": {"selector": {}, "ports": [{"port": 80}]}}),
+            json!({"spec": {"ports": [{"port": 80}]}}),
+            &[],
+        ),
+        (
+            "selectors are defaults",
+            "admissionregistration.k8s.io/v1",
+            "ValidatingWebhookConfiguration",
+            hook(json!({})),
+            hook(json!({"namespaceSelector": {}, "objectSelector": {}})),
+            &[],
         ),
         (
             "labels of a Namespace",
