@@ -147,6 +147,7 @@ pub(crate) fn content(rule: Rule, kind: &str, body: &Value, live: &Value) -> Map
     .map(|(name, value)| {
         let value = match kind {
             "CustomResourceDefinition" => defaults::filled_crd(value, &live[&name]),
+            "NetworkPolicy" => defaults::filled_policy(value),
             _ => value,
         };
         (name, value)

@@ -25,8 +25,6 @@ const NETWORK_POLICY: &[Default] = &[
     ("spec.ingress[].ports[].protocol", r#""TCP""#),
     ("spec.egress[].ports[].protocol", r#""TCP""#),
     ("spec.podSelector", "{}"),
-    ("spec.policyTypes", r#"["Ingress"]"#),
-    ("spec.policyTypes", r#"["Ingress","Egress"]"#),
 ];
 const POLICY: &[Default] = &[
     ("spec.failurePolicy", r#""Fail""#),
@@ -88,6 +86,22 @@ const SERVICE: &[Default] = &[
         r#"{"clientIP":{"timeoutSeconds":10800}}"#,
     ),
 ];
+
+/// The spec of a NetworkPolicy with the types that the API server fills in.
+pub(crate) fn filled_policy(mut spec: Value) -> Value {
+    let has = |spec: &Value, name: &str| {
+        let items = spec.get(name).and_then(Value::as_array);
+        items.is_some_and(|items| !items.is_empty())
+    };
+    if spec.is_object() && !has(&spec, "policyTypes") {
+        spec["policyTypes"] = if has(&spec, "egress") {
+            json!(["Ingress", "Egress"])
+        } else {
+            json!(["Ingress"])
+        };
+    }
+    spec
+}
 
 /// The spec of a CRD with the names that the API server derives from others, and with the CA bundle that a controller injects.
 pub(crate) fn filled_crd(mut spec: Value, live: &Value) -> Value {

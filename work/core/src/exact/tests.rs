@@ -191,6 +191,22 @@ fn content_is_compared_as_the_kind_needs() {
             &[],
         ),
         (
+            "egress is restricted by another client",
+            NETWORKING,
+            "NetworkPolicy",
+            json!({"spec": {"podSelector": {}, "ingress": [{}]}}),
+            json!({"spec": {"podSelector": {}, "ingress": [{}], "policyTypes": ["Ingress", "Egress"]}}),
+            &["spec.policyTypes"],
+        ),
+        (
+            "egress is no longer restricted",
+            NETWORKING,
+            "NetworkPolicy",
+            json!({"spec": {"podSelector": {}, "egress": [{}]}}),
+            json!({"spec": {"podSelector": {}, "egress": [{}], "policyTypes": ["Ingress"]}}),
+            &["spec.policyTypes"],
+        ),
+        (
             "all namespaces are selected no longer",
             "monitoring.coreos.com/v1",
             "Prometheus",
