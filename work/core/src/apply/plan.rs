@@ -176,22 +176,24 @@ impl Applying {
         roots: &[Node<'_>],
         findings: &mut Findings<'_>,
     ) -> Option<Write> {
-        let body = match &settings.ignored {
-            None => &self.body,
-            Some(ignored) => {
-                let found = &live["metadata"]["annotations"][CONFIG_SPEC_HASH];
-                if *found == ignored.hash {
-                    &ignored.unchanged
-                } else {
-                    &ignored.changed
-                }
-            }
-        };
+        let mut full = self.body.clone();
+        let mut body = full.clone();
+        if let Some(ignored) = &settings.ignored {
+            super::strategy::annotate(&mut full, &ignored.hash);
+            let found = &live["metadata"]["annotations"][CONFIG_SPEC_HASH];
+            let cut = if *found == ignored.hash {
+                &ignored.unchanged
+            } else {
+                &ignored.changed
+            };
+            cut.clone_into(&mut body);
+            whole::take_out_cut(&mut body, &full, live, roots);
+        }
         let group = self.object.prescribed.group();
         let whole = self.whole(&settings.manager, live);
-        covers(group, body, live, roots, whole, findings);
+        covers(group, &body, live, roots, whole, findings);
         let own = applied_by(entries, &settings.manager);
-        let mut content = without_server_metadata(body);
+        let mut content = without_server_metadata(&body);
         if let Some(Value::Object(metadata)) = content.get_mut("metadata") {
             metadata.retain(|name, _| name == "labels" || name == "annotations");
         }
@@ -203,10 +205,6 @@ impl Applying {
         managed::unowned(fields, &content, &mut Path::default(), &mut |path| {
             findings.unowned(path);
         });
-        let mut full = self.body.clone();
-        if let Some(ignored) = &settings.ignored {
-            super::strategy::annotate(&mut full, &ignored.hash);
-        }
         let dropped = self.dropped(&settings.manager, &full, live, entries, findings);
         if !findings.due && !self.is_changed() {
             return None;
@@ -218,7 +216,7 @@ impl Applying {
             manager: settings.manager.clone(),
             force: settings.force,
             body: self.body_to_apply(
-                body,
+                &body,
                 Some(&full),
                 &settings.manager,
                 live,

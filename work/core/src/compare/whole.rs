@@ -7,7 +7,8 @@
 
 use serde_json::{Map, Value};
 
-use super::{Comparison, Node, is_void};
+use super::{Comparison, ListKind, Node, below, is_void, key, keyed_below};
+use crate::managed::{has_key, text};
 use crate::path::{Part, Path};
 
 /// Whose whole values are compared exactly.
@@ -66,7 +67,7 @@ pub(super) fn is_default(path: &Path, value: &Value) -> bool {
 }
 
 /// Has the managers' fields nothing but one leaf for a value? Then the API server keeps the value as a whole.
-pub(crate) fn is_leaf(nodes: &[Node<'_>]) -> bool {
+fn is_leaf(nodes: &[Node<'_>]) -> bool {
     let is_empty = |node: &Node<'_>| node.fields.as_object().is_some_and(Map::is_empty);
     !nodes.is_empty() && nodes.iter().all(is_empty)
 }
@@ -74,6 +75,55 @@ pub(crate) fn is_leaf(nodes: &[Node<'_>]) -> bool {
 fn is_map_of_texts(value: &Value) -> bool {
     let object = value.as_object();
     object.is_some_and(|object| object.values().all(Value::is_string))
+}
+
+/// Takes each whole value out of a manifest in which something was cut: what is cut inside it cannot be left alone otherwise. `full` is
+/// the manifest before the cut.
+pub(crate) fn take_out_cut(body: &mut Value, full: &Value, live: &Value, nodes: &[Node<'_>]) {
+    match (body, full) {
+        (Value::Object(body), Value::Object(full)) => {
+            for (name, full) in full {
+                let Some(value) = body.get_mut(name).filter(|value| *value != full) else {
+                    continue;
+                };
+                let below = below(nodes, name);
+                if is_whole(full, &live[name], &below) {
+                    body.remove(name);
+                } else {
+                    take_out_cut(value, full, &live[name], &below);
+                }
+            }
+        }
+        (Value::Array(body), Value::Array(full)) => {
+            let found = live.as_array().map_or(&[][..], Vec::as_slice);
+            let ListKind::Keyed(names) = ListKind::of(full, found, nodes) else {
+                return;
+            };
+            let nodes = keyed_below(nodes);
+            for item in body {
+                let key = key(item, &names);
+                let is_same = |it: &&Value| !key.is_empty() && has_key(it, &key);
+                let Some(full) = full.iter().find(is_same) else {
+                    continue;
+                };
+                let live = found.iter().find(is_same).unwrap_or(&Value::Null);
+                let below = nodes.get(&text(&super::key(live, &names)));
+                take_out_cut(item, full, live, below.map_or(&[], Vec::as_slice));
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Does the API server keep the value as a whole?
+fn is_whole(full: &Value, live: &Value, nodes: &[Node<'_>]) -> bool {
+    match full {
+        Value::Array(full) => {
+            let live = live.as_array().map_or(&[][..], Vec::as_slice);
+            matches!(ListKind::of(full, live, nodes), ListKind::Whole)
+        }
+        _ => is_leaf(nodes),
+    }
 }
 
 // === impl Comparison ===

@@ -263,6 +263,74 @@ fn an_ignored_item_of_a_list_keeps_the_value_of_the_cluster() {
 }
 
 #[test]
+fn a_list_with_an_ignored_item_is_left_alone_if_it_is_one_value() {
+    for (sentence, expression, path, ours, theirs) in [
+        (
+            "a list of texts",
+            ".spec.containers[0].args[1]",
+            "/spec/containers/0/args",
+            json!(["x", "y"]),
+            json!(["x", "z"]),
+        ),
+        (
+            "a field of an item",
+            ".spec.metrics[] | select(.type == \"Resource\") | .target",
+            "/spec/metrics",
+            json!([{"type": "Resource", "target": 1}, {"type": "Pods", "target": 2}]),
+            json!([{"type": "Resource", "target": 5}, {"type": "Pods", "target": 2}]),
+        ),
+        (
+            "a map",
+            ".spec.nodeSelector.zone",
+            "/spec/nodeSelector",
+            json!({"zone": "1", "disk": "ssd"}),
+            json!({"zone": "2", "disk": "ssd"}),
+        ),
+    ] {
+        for condition in ["OnSpokePresent", "OnSpokeChange"] {
+            let how = || {
+                server_side(
+                    json!({"force": true, "ignoreFields": [{"condition": condition, "jqPathExpressions": [expression]}]}),
+                )
+            };
+            let mut manifest = deployment(json!({
+                "replicas": 1, "containers": [{"name": "a", "args": []}], "metrics": [], "nodeSelector": {},
+            }));
+            *manifest.pointer_mut(path).unwrap() = ours.clone();
+            let value = |server: &Server| server.live().unwrap().pointer(path).cloned();
+            let drift = |server: &mut Server| {
+                server.edit("kubectl", |live| live["spec"]["replicas"] = 9.into());
+                assert_eq!(
+                    requests(server, &manifest, how()),
+                    ["get", "apply"],
+                    "{sentence}"
+                );
+                assert_eq!(server.live().unwrap()["spec"]["replicas"], 1, "{sentence}");
+            };
+            let mut server = Server::empty();
+            requests(&mut server, &manifest, how());
+            assert_eq!(
+                requests(&mut server, &manifest, how()),
+                ["get"],
+                "{sentence}"
+            );
+            drift(&mut server);
+            assert_eq!(value(&server).as_ref(), Some(&ours), "{sentence}");
+            server.edit("kubectl", |live| {
+                *live.pointer_mut(path).unwrap() = theirs.clone()
+            });
+            assert_eq!(
+                requests(&mut server, &manifest, how()),
+                ["get"],
+                "{sentence}"
+            );
+            drift(&mut server);
+            assert_eq!(value(&server).as_ref(), Some(&theirs), "{sentence}");
+        }
+    }
+}
+
+#[test]
 fn labels_that_an_exact_kind_drops_are_removed() {
     let labelled = |labels: Value| {
         let mut manifest = config_map(json!({"k": "v"}));
