@@ -147,16 +147,16 @@ impl Applying {
         let mut body = object.body();
         let before = before.map(Mapped::body);
         let changed = before.as_ref().is_some_and(|before| *before != body);
-        if object.prescribed.group().is_empty() && object.prescribed.kind == "Secret" {
-            exact::join_lines(body.get_mut("data"));
-            exact::fold_string_data(&mut body)?;
-        }
+        exact::join_lines(&object, &mut body);
+        exact::fold_string_data(&object, &mut body)?;
         let strategy = Strategy::of(strategy, &object, &body)?;
         let rule = match strategy {
             Strategy::ServerSide(_) => Rule::Other,
             _ => rule(object.prescribed.group(), &object.prescribed.kind),
         };
-        exact::prepare(rule, &mut body);
+        if matches!(strategy, Strategy::Update) {
+            exact::prepare(rule, &mut body);
+        }
         let manifest = digest(&(body.to_string(), strategy.digest()));
         Ok(Self {
             rule,

@@ -10,11 +10,11 @@ mod tests;
 
 use serde_json::{Map, Value, json};
 
-use crate::Unusable;
 use crate::compare::{Comparison, Node, is_void};
 use crate::differs::Findings;
 use crate::kinds::{Rule, is_built_in};
 use crate::path::Path;
+use crate::{Mapped, Unusable};
 
 /// Annotation with the hash of a spec, which OCM's agent writes on some kinds.
 pub(crate) const SPEC_HASH: &str = "operator.openshift.io/spec-hash";
@@ -25,7 +25,6 @@ pub(crate) fn prepare(rule: Rule, body: &mut Value) {
         Rule::Secret if body["type"].as_str().is_none_or(str::is_empty) => {
             body["type"] = "Opaque".into();
         }
-        Rule::ConfigMap => join_lines(body.get_mut("binaryData")),
         Rule::Binding => fill_groups(body),
         Rule::Service | Rule::CsiDriver => service::annotate(rule, body),
         _ => {}
@@ -33,7 +32,13 @@ pub(crate) fn prepare(rule: Rule, body: &mut Value) {
 }
 
 /// Takes line breaks out of base64. The API server ignores them, and does not store them.
-pub(crate) fn join_lines(data: Option<&mut Value>) {
+pub(crate) fn join_lines(object: &Mapped, body: &mut Value) {
+    let object = &object.prescribed;
+    let data = match (object.group(), object.kind.as_str()) {
+        ("", "Secret") => body.get_mut("data"),
+        ("", "ConfigMap") => body.get_mut("binaryData"),
+        _ => None,
+    };
     let data = data.and_then(Value::as_object_mut);
     for value in data.into_iter().flat_map(Map::values_mut) {
         if let Value::String(text) = value {
@@ -46,11 +51,13 @@ pub(crate) fn join_lines(data: Option<&mut Value>) {
 ///
 /// # Errors
 /// A key has another value in data.
-pub(crate) fn fold_string_data(body: &mut Value) -> Result<(), Unusable> {
-    let Some(strings) = body.as_object_mut().and_then(|it| it.remove("stringData")) else {
+pub(crate) fn fold_string_data(object: &Mapped, body: &mut Value) -> Result<(), Unusable> {
+    let object = &object.prescribed;
+    if !object.group().is_empty() || object.kind != "Secret" {
         return Ok(());
-    };
-    let Value::Object(strings) = strings else {
+    }
+    let Some(Value::Object(strings)) = body.as_object_mut().and_then(|it| it.remove("stringData"))
+    else {
         return Ok(());
     };
     for (key, value) in strings {

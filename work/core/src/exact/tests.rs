@@ -3,8 +3,8 @@ use std::path::Path as File;
 use serde_json::{Value, json};
 
 use crate::differs::Settled;
-use crate::testing::{Server, apply, drive, mapped, owner};
-use crate::{Applying, Outcome, Verdict};
+use crate::testing::{Server, apply, drive, mapped, owner, strategy};
+use crate::{Applying, Outcome, Response, Step, Verdict};
 
 const RBAC: &str = "rbac.authorization.k8s.io/v1";
 const NETWORKING: &str = "networking.k8s.io/v1";
@@ -357,6 +357,45 @@ fn an_object_is_not_deleted_for_a_manifest_that_is_invalid() {
             "{sentence}: {}",
             failure.message
         );
+    }
+}
+
+#[test]
+fn what_only_updates_need_is_no_drift_of_a_read_only_object() {
+    for (version, kind, content) in [
+        ("v1", "Service", json!({"spec": {"ports": [{"port": 80}]}})),
+        (
+            "storage.k8s.io/v1",
+            "CSIDriver",
+            json!({"spec": {"attachRequired": false}}),
+        ),
+        (
+            "v1",
+            "Secret",
+            json!({"data": {}, "type": "kubernetes.io/tls"}),
+        ),
+        (RBAC, "RoleBinding", json!({"subjects": [{"name": "u"}]})),
+    ] {
+        let live = object(version, kind, &content);
+        let mut manifest = live.clone();
+        manifest.as_object_mut().unwrap().remove("type");
+        for how in ["ReadOnly", "CreateOnly"] {
+            let machine = Applying::new(
+                mapped(&manifest),
+                strategy(json!({"type": how})).as_ref(),
+                owner("w"),
+                Settled::default(),
+                None,
+            );
+            let mut machine = machine.unwrap();
+            assert_eq!(paths(&machine.differs(&live)), [""; 0], "{kind} {how}");
+            if how == "CreateOnly" {
+                let Step::Create(body) = machine.next(Some(Response::NotFound)) else {
+                    panic!("{kind}")
+                };
+                assert_eq!(body["metadata"].get("annotations"), None, "{kind}");
+            }
+        }
     }
 }
 
