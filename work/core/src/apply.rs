@@ -148,8 +148,8 @@ impl Applying {
         let before = before.map(Mapped::body);
         let changed = before.as_ref().is_some_and(|before| *before != body);
         exact::join_lines(&object, &mut body);
-        exact::fold_string_data(&object, &mut body)?;
         let strategy = Strategy::of(strategy, &object, &body)?;
+        exact::fold_string_data(&object, &mut body)?;
         let rule = match strategy {
             Strategy::ServerSide(_) => Rule::Other,
             _ => rule(object.prescribed.group(), &object.prescribed.kind),

@@ -47,18 +47,18 @@ pub(crate) fn join_lines(object: &Mapped, body: &mut Value) {
     }
 }
 
-/// Moves stringData of a Secret into data, as the API server does.
+/// Moves stringData of a Secret into data, as the API server does. Returns whether it had any.
 ///
 /// # Errors
 /// A key has another value in data.
-pub(crate) fn fold_string_data(object: &Mapped, body: &mut Value) -> Result<(), Unusable> {
+pub(crate) fn fold_string_data(object: &Mapped, body: &mut Value) -> Result<bool, Unusable> {
     let object = &object.prescribed;
     if !object.group().is_empty() || object.kind != "Secret" {
-        return Ok(());
+        return Ok(false);
     }
     let Some(Value::Object(strings)) = body.as_object_mut().and_then(|it| it.remove("stringData"))
     else {
-        return Ok(());
+        return Ok(false);
     };
     for (key, value) in strings {
         let encoded = Value::String(base64(value.as_str().unwrap_or_default().as_bytes()));
@@ -70,7 +70,7 @@ pub(crate) fn fold_string_data(object: &Mapped, body: &mut Value) -> Result<(), 
             _ => body["data"][&key] = encoded,
         }
     }
-    Ok(())
+    Ok(true)
 }
 
 /// Standard base64 with padding.

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::differs::digest;
 use crate::hash::config_spec_hash;
-use crate::{Mapped, Unusable, ignore};
+use crate::{Mapped, Unusable, exact, ignore};
 
 /// How an object is updated.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ pub(super) struct Ignored {
 // === impl Strategy ===
 
 impl Strategy {
-    /// Reads the strategy. Absent means Update.
+    /// Reads the strategy. Absent means Update. `body` still has stringData.
     pub(super) fn of(
         strategy: Option<&UpdateStrategy>,
         object: &Mapped,
@@ -66,13 +66,22 @@ impl Strategy {
                     let present: fn(&IgnoreFieldsCondition) -> bool =
                         |it| *it == IgnoreFieldsCondition::OnSpokePresent;
                     let hash = config_spec_hash(&cut(&object.prescribed.object, present)?);
+                    // A field of a Secret may be named in stringData, which the manifest has, or in data, which the object has.
+                    let kept = |is: fn(&IgnoreFieldsCondition) -> bool| {
+                        let mut kept = cut(body, is)?;
+                        if exact::fold_string_data(object, &mut kept)? {
+                            // An expression may need what is no longer there.
+                            kept = cut(&kept, is).unwrap_or(kept);
+                        }
+                        Ok::<_, Unusable>(kept)
+                    };
                     let annotated = |mut value: Value| {
                         annotate(&mut value, &hash);
                         value
                     };
                     Some(Ignored {
-                        changed: annotated(cut(body, present)?),
-                        unchanged: annotated(cut(body, |_| true)?),
+                        changed: annotated(kept(present)?),
+                        unchanged: annotated(kept(|_| true)?),
                         hash,
                     })
                 };

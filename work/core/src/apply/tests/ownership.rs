@@ -263,6 +263,42 @@ fn an_ignored_item_of_a_list_keeps_the_value_of_the_cluster() {
 }
 
 #[test]
+fn a_key_of_a_secret_is_ignored_by_both_of_its_names() {
+    let manifest = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"namespace": "n", "name": "a"}, "stringData": {"k": "ours", "l": "ours"}});
+    for field in [
+        json!({"jsonPointers": ["/stringData/k"]}),
+        json!({"jsonPointers": ["/data/k"]}),
+        json!({"jsonPaths": [".stringData.k"]}),
+        json!({"jqPathExpressions": [".stringData | .k"]}),
+    ] {
+        let how = || {
+            let mut field = field.clone();
+            field["condition"] = "OnSpokePresent".into();
+            server_side(json!({"force": true, "ignoreFields": [field]}))
+        };
+        let mut server = Server::empty();
+        requests(&mut server, &manifest, how());
+        assert_eq!(
+            server.live().unwrap()["data"],
+            json!({"k": "b3Vycw==", "l": "b3Vycw=="})
+        );
+        server.edit("kubectl", |live| live["data"]["k"] = "dGhlaXJz".into());
+        assert_eq!(requests(&mut server, &manifest, how()), ["get"], "{field}");
+        server.edit("kubectl", |live| live["data"]["l"] = "dGhlaXJz".into());
+        assert_eq!(
+            requests(&mut server, &manifest, how()),
+            ["get", "apply"],
+            "{field}"
+        );
+        assert_eq!(
+            server.live().unwrap()["data"],
+            json!({"k": "dGhlaXJz", "l": "b3Vycw=="}),
+            "{field}"
+        );
+    }
+}
+
+#[test]
 fn a_list_with_an_ignored_item_is_left_alone_if_it_is_one_value() {
     for (sentence, expression, path, ours, theirs) in [
         (
