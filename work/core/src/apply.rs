@@ -18,6 +18,7 @@ mod failure;
 #[cfg(test)]
 mod laws;
 mod plan;
+mod removals;
 mod strategy;
 #[cfg(test)]
 mod tests;
@@ -32,6 +33,7 @@ use crate::owner::Owner;
 use crate::{Mapped, Refusal, Response, Step, Unusable};
 pub(crate) use failure::{failure, of as failure_of};
 use plan::Write;
+use removals::Removals;
 use strategy::Strategy;
 
 /// The largest number of requests for one object.
@@ -92,6 +94,8 @@ pub struct Applying {
     rule: Rule,
     /// What to create, without the owner reference.
     body: Value,
+    /// Labels and annotations that the manifest asks to remove.
+    removals: Removals,
     /// The body of the manifest before this one.
     before: Option<Value>,
     /// The manifest before this one was another one.
@@ -123,6 +127,8 @@ enum Asked {
     Read,
     /// The whole content.
     Content,
+    /// Labels and annotations without some keys.
+    Removal,
     /// managedFields, or the owner references.
     Metadata,
     /// Deletion, to create the object anew.
@@ -157,10 +163,12 @@ impl Applying {
         if matches!(strategy, Strategy::Update) {
             exact::prepare(rule, &mut body);
         }
-        let manifest = digest(&(body.to_string(), strategy.digest()));
+        let removals = Removals::take(&strategy, &mut body);
+        let manifest = digest(&(body.to_string(), &removals, strategy.digest()));
         Ok(Self {
             rule,
             body,
+            removals,
             before,
             changed,
             strategy,
@@ -191,13 +199,12 @@ impl Applying {
         }
         match last {
             None => self.read(),
-            Some(Response::Found(live)) => self.decide(&live, false),
+            Some(Response::Found(live)) => self.decide(&live, None),
             Some(Response::Written(_)) if self.asked == Asked::Deletion => self.create(),
             Some(Response::Written(live)) => {
                 self.written = true;
-                let wrote = self.asked == Asked::Content;
-                self.content_written |= wrote;
-                self.decide(&live, wrote)
+                self.content_written |= self.asked == Asked::Content;
+                self.decide(&live, Some(self.asked))
             }
             Some(Response::NotFound) => self.create(),
             Some(Response::Refused(refusal)) => self.refused(&refusal),
@@ -239,16 +246,16 @@ impl Applying {
         }
     }
 
-    /// Decides by the object as it is. `wrote`: it is the response to a write of the whole content, so what still differs is how the
-    /// API server stores it.
-    fn decide(&mut self, live: &Value, wrote: bool) -> Step<Outcome> {
+    /// Decides by the object as it is. `wrote`: it is the response to this write, so what still differs of it is how the API server
+    /// stores it.
+    fn decide(&mut self, live: &Value, wrote: Option<Asked>) -> Step<Outcome> {
         let text = |field: &str| {
             let metadata = &live["metadata"];
             metadata[field].as_str().unwrap_or_default().to_owned()
         };
         self.live = Some((text("uid"), text("resourceVersion")));
         let mut plan = self.plan(live);
-        if wrote && plan.content_due {
+        if wrote.is_some() && wrote == plan.due {
             self.settled = plan.settled;
             plan = self.plan(live);
         }
@@ -279,6 +286,7 @@ impl Applying {
                 self.moved = true;
                 (Asked::Metadata, Step::Merge(body))
             }
+            Write::Remove(step) => (Asked::Removal, step),
             Write::Owners(step) => (Asked::Metadata, step),
         };
         self.asked = asked;

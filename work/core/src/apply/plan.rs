@@ -32,6 +32,8 @@ pub(super) enum Write {
     },
     /// managedFields.
     Move(Value),
+    /// Labels and annotations are removed, by a patch or by a whole object.
+    Remove(Step<super::Outcome>),
     /// The owner references, as a patch or as a whole object.
     Owners(Step<super::Outcome>),
 }
@@ -40,8 +42,8 @@ pub(super) enum Write {
 #[derive(Default)]
 pub(super) struct Plan {
     pub(super) write: Option<Write>,
-    /// The content differs, and is to be written.
-    pub(super) content_due: bool,
+    /// What is to be written, if it is more than owner references.
+    pub(super) due: Option<Asked>,
     /// What differs and was not accepted.
     pub(super) differences: Differences,
     /// All that differs, accepted.
@@ -82,10 +84,12 @@ impl Applying {
             }
             Strategy::Update => self.plan_exact(live, &entries, &roots, &mut findings),
         };
-        let content_due = write.is_some();
+        let content = write.is_some().then_some(Asked::Content);
+        let write = write.or_else(|| self.plan_removal(live, &mut findings));
+        let removal = write.is_some().then_some(Asked::Removal);
         Plan {
             write: write.or_else(|| self.plan_owners(live)),
-            content_due,
+            due: content.or(removal),
             differences: std::mem::take(&mut findings.differences),
             settled: findings.settle(),
         }

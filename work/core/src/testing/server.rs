@@ -174,6 +174,17 @@ impl Server {
                         .collect();
                     self.bump();
                 }
+                for field in ["labels", "annotations"] {
+                    let removed = patch["metadata"][field].as_object();
+                    for (key, value) in removed.into_iter().flatten() {
+                        assert!(value.is_null(), "the model only removes");
+                        object["metadata"][field]
+                            .as_object_mut()
+                            .unwrap()
+                            .remove(key);
+                        self.store(object.clone(), AGENT);
+                    }
+                }
                 if let Some(owners) = patch["metadata"].get("ownerReferences") {
                     object["metadata"]["ownerReferences"] = owners.clone();
                     self.store(object, AGENT);

@@ -263,6 +263,69 @@ fn an_ignored_item_of_a_list_keeps_the_value_of_the_cluster() {
 }
 
 #[test]
+fn keys_that_end_in_a_hyphen_are_removed() {
+    let keys = json!({"old-": "", "kept": "1"});
+    for mut manifest in [
+        deployment(json!({"replicas": 2})),
+        config_map(json!({"a": "b"})),
+        json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"namespace": "n", "name": "a"}, "secrets": [{"name": "s"}]}),
+    ] {
+        let mut live = manifest.clone();
+        live["metadata"]["labels"] = json!({"old": "x", "theirs": "x"});
+        live["metadata"]["annotations"] = json!({"old": "x"});
+        live.as_object_mut().unwrap().remove("secrets");
+        manifest["metadata"]["labels"] = keys.clone();
+        manifest["metadata"]["annotations"] = keys.clone();
+        for refuse_patch in [false, true] {
+            let mut server = Server::with(&live, "kubectl");
+            server.refuse_patch = refuse_patch;
+            requests(&mut server, &manifest, update());
+            let metadata = server.live().unwrap()["metadata"].clone();
+            assert_eq!(metadata["labels"], json!({"kept": "1", "theirs": "x"}));
+            assert_eq!(metadata["annotations"], json!({"kept": "1"}));
+            assert_eq!(requests(&mut server, &manifest, update()), ["get"]);
+            // It comes back.
+            server.edit("kubectl", |live| {
+                live["metadata"]["labels"]["old"] = "y".into()
+            });
+            requests(&mut server, &manifest, update());
+            assert_eq!(
+                server.live().unwrap()["metadata"]["labels"],
+                metadata["labels"]
+            );
+        }
+        for how in [update(), json!({"type": "CreateOnly"})] {
+            let mut server = Server::empty();
+            requests(&mut server, &manifest, how);
+            let metadata = server.live().unwrap()["metadata"].clone();
+            assert_eq!(metadata["labels"], json!({"kept": "1"}));
+            assert_eq!(metadata["annotations"], json!({"kept": "1"}));
+        }
+    }
+    // An admission webhook that sets it always: it is accepted, and nothing else with it.
+    let mut manifest = deployment(json!({"replicas": 2}));
+    manifest["metadata"]["labels"] = json!({"old-": ""});
+    let mut server = Server::with(&deployment(json!({"replicas": 1})), "kubectl");
+    server.admission = |object| object["metadata"]["labels"]["old"] = "x".into();
+    let (outcome, sent) = apply(
+        &mut server,
+        &manifest,
+        update(),
+        owner("w"),
+        Settled::default(),
+    );
+    assert_eq!(sent, ["get", "apply", "patch"]);
+    let (_, sent) = apply(
+        &mut server,
+        &manifest,
+        update(),
+        owner("w"),
+        settled(outcome),
+    );
+    assert_eq!(sent, ["get"]);
+}
+
+#[test]
 fn a_key_of_a_secret_is_ignored_by_both_of_its_names() {
     let manifest = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"namespace": "n", "name": "a"}, "stringData": {"k": "ours", "l": "ours"}});
     for field in [
