@@ -129,8 +129,10 @@ enum Asked {
     Content,
     /// Labels and annotations without some keys.
     Removal,
-    /// managedFields, or the owner references.
-    Metadata,
+    /// managedFields.
+    Move,
+    /// The owner references.
+    Owners,
     /// Deletion, to create the object anew.
     Deletion,
 }
@@ -204,6 +206,7 @@ impl Applying {
             Some(Response::Written(live)) => {
                 self.written = true;
                 self.content_written |= self.asked == Asked::Content;
+                self.moved |= self.asked == Asked::Move;
                 self.decide(&live, Some(self.asked))
             }
             Some(Response::NotFound) => self.create(),
@@ -282,12 +285,9 @@ impl Applying {
                     body,
                 },
             ),
-            Write::Move(body) => {
-                self.moved = true;
-                (Asked::Metadata, Step::Merge(body))
-            }
+            Write::Move(body) => (Asked::Move, Step::Merge(body)),
             Write::Remove(step) => (Asked::Removal, step),
-            Write::Owners(step) => (Asked::Metadata, step),
+            Write::Owners(step) => (Asked::Owners, step),
         };
         self.asked = asked;
         step

@@ -67,6 +67,41 @@ fn what_the_agent_before_wrote_by_put_is_moved_and_removed() {
 }
 
 #[test]
+fn a_conflict_does_not_prevent_the_move_of_dropped_fields() {
+    let mut old = deployment(json!({"replicas": 2}));
+    old["metadata"]["labels"] = json!({"a": "1", "dropped": "2"});
+    let mut server = Server::with(&old, "work-agent");
+    let mut new = old.clone();
+    new["metadata"]["labels"] = json!({"a": "1"});
+    let mut machine =
+        Applying::new(mapped(&new), None, owner("w"), Settled::default(), None).unwrap();
+    let read = server.answer(machine.next(None));
+    let step = machine.next(Some(read));
+    assert!(matches!(step, Step::Merge(_)), "{step:?}");
+    server.edit("kubectl", |live| live["spec"]["paused"] = true.into());
+    let conflict = server.answer(step);
+    assert!(matches!(conflict, Response::Refused(_)), "{conflict:?}");
+    let mut requests = Vec::new();
+    let mut response = conflict;
+    loop {
+        let step = machine.next(Some(response));
+        match &step {
+            Step::Done(_) => break,
+            Step::Get => requests.push("get"),
+            Step::Merge(_) => requests.push("patch"),
+            Step::Apply { .. } => requests.push("apply"),
+            step => panic!("{step:?}"),
+        }
+        response = server.answer(step);
+    }
+    assert_eq!(requests, ["get", "patch", "apply"]);
+    assert_eq!(
+        server.live().unwrap()["metadata"]["labels"],
+        json!({"a": "1"})
+    );
+}
+
+#[test]
 fn two_works_share_an_object_without_a_fight() {
     let mut server = Server::empty();
     let first = deployment(json!({"replicas": 2}));
