@@ -165,6 +165,12 @@ impl Applying {
         if matches!(strategy, Strategy::Update) {
             exact::prepare(rule, &mut body);
         }
+        if !matches!(strategy, Strategy::ServerSide(_))
+            && let Some(Value::Object(metadata)) = body.get_mut("metadata")
+        {
+            // An owner of another cluster does not exist here: the object would be deleted.
+            metadata.remove("ownerReferences");
+        }
         let removals = Removals::take(&strategy, &mut body);
         let manifest = digest(&(body.to_string(), &removals, strategy.digest()));
         Ok(Self {

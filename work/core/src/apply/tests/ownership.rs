@@ -169,6 +169,48 @@ fn an_orphaned_object_loses_our_reference_only() {
 }
 
 #[test]
+fn owners_in_a_manifest_are_sent_only_by_server_side_apply() {
+    for (how, expected) in [
+        (update(), &["w"][..]),
+        (json!({"type": "CreateOnly"}), &["w"]),
+        // As OCM's agent does.
+        (server_side(json!({})), &["other", "w"]),
+    ] {
+        for mut manifest in [
+            deployment(json!({"replicas": 2})),
+            config_map(json!({"a": "b"})),
+        ] {
+            manifest["metadata"]["ownerReferences"] = json!([
+                {"apiVersion": "v1", "kind": "ConfigMap", "name": "other", "uid": "of-another-cluster"},
+            ]);
+            let mut server = Server::empty();
+            requests(&mut server, &manifest, how.clone());
+            assert_eq!(server.owner_names(), expected, "{how}");
+            assert_eq!(
+                requests(&mut server, &manifest, how.clone()),
+                ["get"],
+                "{how}"
+            );
+            let mut orphaned = owner("w");
+            orphaned.holding = crate::Holding::Orphaned;
+            let mut server = Server::empty();
+            apply(
+                &mut server,
+                &manifest,
+                how.clone(),
+                orphaned,
+                Settled::default(),
+            );
+            assert_eq!(
+                server.owner_names(),
+                expected[..expected.len() - 1],
+                "{how}: orphaned"
+            );
+        }
+    }
+}
+
+#[test]
 fn a_new_applied_manifest_work_replaces_the_uid() {
     let mut server = Server::empty();
     let manifest = deployment(json!({"replicas": 2}));
