@@ -127,26 +127,38 @@ impl<'a> Findings<'a> {
         theirs: Option<&Value>,
         manager: Option<&str>,
     ) {
-        let shown = || Difference {
-            path: cut(path.to_string(), MAX_PATH),
-            ours: self.value(ours),
-            theirs: self.value(theirs),
-            manager: manager.map(|name| cut(name.to_owned(), MAX_VALUE)),
-        };
-        let digest = digest(&(path.to_string(), text(ours), text(theirs)));
-        if !self.muted && self.settled.accepts(digest) {
-            self.found.push(digest);
+        if !self.muted && self.is_accepted(path, ours, theirs) {
             return;
         }
         if self.differences.shown.len() < MAX_SHOWN {
-            let shown = shown();
+            let shown = Difference {
+                path: cut(path.to_string(), MAX_PATH),
+                ours: self.value(ours),
+                theirs: self.value(theirs),
+                manager: manager.map(|name| cut(name.to_owned(), MAX_VALUE)),
+            };
             self.differences.shown.push(shown);
         }
         self.differences.count += 1;
         if !self.muted {
-            self.found.push(digest);
+            self.found.push(of_field(path, ours, theirs));
             self.due = true;
         }
+    }
+
+    /// Was the difference accepted? Then it stays accepted.
+    pub(crate) fn is_accepted(
+        &mut self,
+        path: &Path,
+        ours: Option<&Value>,
+        theirs: Option<&Value>,
+    ) -> bool {
+        let digest = of_field(path, ours, theirs);
+        let is_accepted = self.settled.accepts(digest);
+        if is_accepted {
+            self.found.push(digest);
+        }
+        is_accepted
     }
 
     /// A field is equal, and does not belong to the field manager that should own it.
@@ -174,6 +186,11 @@ impl<'a> Findings<'a> {
             Some(value) => cut(text(Some(value)), MAX_VALUE),
         }
     }
+}
+
+/// The digest of a difference.
+fn of_field(path: &Path, ours: Option<&Value>, theirs: Option<&Value>) -> u64 {
+    digest(&(path.to_string(), text(ours), text(theirs)))
 }
 
 /// A digest within this process.

@@ -31,7 +31,8 @@ fn fields(inner: impl Strategy<Value = Value> + 'static) -> impl Strategy<Value 
         Just("b"),
         Just("data"),
         Just("rules"),
-        Just("replicas")
+        Just("replicas"),
+        Just("nodeSelector")
     ];
     prop::collection::btree_map(name.prop_map(str::to_owned), inner, 0..4)
         .prop_map(|fields| Value::Object(fields.into_iter().collect()))
@@ -67,7 +68,7 @@ fn object() -> impl Strategy<Value = Value> {
         Just(("example.com/v1", "Widget")),
     ];
     let labels = || {
-        let key = prop_oneof![Just("l"), Just("m")].prop_map(str::to_owned);
+        let key = prop_oneof![Just("l"), Just("m"), Just("l-")].prop_map(str::to_owned);
         prop::collection::btree_map(key, "[ab]", 0..3)
     };
     (kind, fields(value()), fields(value()), labels(), labels()).prop_map(
@@ -94,6 +95,9 @@ fn how() -> impl Strategy<Value = Value> {
         Just(json!([])),
         Just(json!([{"condition": "OnSpokePresent", "jsonPaths": [".spec.a"]}])),
         Just(json!([{"condition": "OnSpokeChange", "jsonPointers": ["/spec/replicas"]}])),
+        Just(
+            json!([{"condition": "OnSpokePresent", "jsonPointers": ["/spec/a/0", "/spec/nodeSelector/a"]}])
+        ),
     ];
     prop_oneof![
         4 => Just(json!({"type": "Update"})),
@@ -131,22 +135,24 @@ proptest! {
         how in how(),
         admission in admission(),
         refuse_patch in prop::bool::weighted(0.2),
+        knows_earlier in any::<bool>(),
     ) {
         let mut server = match live {
             None => Server::empty(),
             Some((live, manager)) => Server::with(&like(&manifest, live), manager),
         };
         // What was applied before, by this agent.
-        if let Some(earlier) = earlier {
-            let earlier = like(&manifest, earlier);
-            if Applying::new(mapped(&earlier), None, owner("w"), Settled::default(), None).is_ok() {
-                apply(&mut server, &earlier, json!({"type": "Update"}), owner("w"), Settled::default());
-            }
+        let earlier = earlier.map(|earlier| like(&manifest, earlier));
+        if let Some(earlier) = &earlier
+            && Applying::new(mapped(earlier), None, owner("w"), Settled::default(), None).is_ok()
+        {
+            apply(&mut server, earlier, json!({"type": "Update"}), owner("w"), Settled::default());
         }
         server.admission = admission;
         server.refuse_patch = refuse_patch;
         let strategy = strategy(how.clone());
-        let machine = Applying::new(mapped(&manifest), strategy.as_ref(), owner("w"), Settled::default(), None);
+        let before = earlier.filter(|_| knows_earlier).map(|earlier| mapped(&earlier));
+        let machine = Applying::new(mapped(&manifest), strategy.as_ref(), owner("w"), Settled::default(), before.as_ref());
         let Ok(mut machine) = machine else { return Ok(()) };
         let (outcome, requests) = drive(&mut machine, &mut server);
         prop_assert!(requests.len() <= 8, "{:?}", requests);

@@ -85,6 +85,9 @@ impl Applying {
             Strategy::Update => self.plan_exact(live, &entries, &roots, &mut findings),
         };
         let content = write.is_some().then_some(Asked::Content);
+        if content.is_some() {
+            self.keep_accepted_removals(live, &mut findings);
+        }
         let write = write.or_else(|| self.plan_removal(live, &mut findings));
         let removal = write.is_some().then_some(Asked::Removal);
         Plan {

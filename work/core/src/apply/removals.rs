@@ -42,25 +42,40 @@ impl Removals {
         }
         removals
     }
+
+    /// The keys that an object has: path, field of the metadata, key and value.
+    fn of<'a>(
+        &'a self,
+        live: &'a Value,
+    ) -> impl Iterator<Item = (Path, &'static str, &'a str, &'a Value)> {
+        self.0.iter().filter_map(|(field, key)| {
+            let value = live["metadata"][*field].get(key)?;
+            let path = ["metadata", *field, key.as_str()].map(Into::into);
+            Some((Path(path.into()), *field, key.as_str(), value))
+        })
+    }
 }
 
 // === impl Applying ===
 
 impl Applying {
+    /// Keys that came back after their removal stay accepted while other content is written.
+    pub(super) fn keep_accepted_removals(&self, live: &Value, findings: &mut Findings<'_>) {
+        for (path, _, _, value) in self.removals.of(live) {
+            findings.is_accepted(&path, None, Some(value));
+        }
+    }
+
     /// Removes the keys that an object has. The other content is written before, so that a key that stays is accepted alone.
     pub(super) fn plan_removal(&self, live: &Value, findings: &mut Findings<'_>) -> Option<Write> {
         let metadata = &live["metadata"];
         let mut patch = json!({"resourceVersion": metadata["resourceVersion"]});
         let mut body = live.clone();
         findings.muted = false;
-        for (field, key) in &self.removals.0 {
-            let Some(value) = metadata[*field].get(key) else {
-                continue;
-            };
-            let path = ["metadata", *field, key.as_str()].map(Into::into);
-            findings.differs(&Path(path.into()), None, Some(value), None);
-            patch[*field][key] = Value::Null;
-            if let Value::Object(map) = &mut body["metadata"][*field] {
+        for (path, field, key, value) in self.removals.of(live) {
+            findings.differs(&path, None, Some(value), None);
+            patch[field][key] = Value::Null;
+            if let Value::Object(map) = &mut body["metadata"][field] {
                 map.remove(key);
             }
         }

@@ -135,10 +135,12 @@ impl Comparison<'_, '_, '_> {
             return false;
         };
         let is_ours = |node: &Node<'_>| node.entry.manager == whole.manager;
-        // Items of an atomic list come with the leaf of the list.
+        // Items of an atomic list come with the leaf of the list. Labels and annotations are no atomic maps.
         let is_item = matches!(self.path.0.last(), Some(Part::Index(_)));
+        let is_metadata = self.path.0.first() == Some(&"metadata".into());
         // `strategy: {}` is a leaf, too, and gets defaults.
-        if is_item || is_void(ours) || !is_leaf(nodes) || !nodes.iter().any(is_ours) {
+        if is_item || is_metadata || is_void(ours) || !is_leaf(nodes) || !nodes.iter().any(is_ours)
+        {
             return false;
         }
         // Each item is a PersistentVolumeClaim with defaults.

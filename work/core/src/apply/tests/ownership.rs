@@ -392,14 +392,18 @@ fn keys_that_end_in_a_hyphen_are_removed() {
         Settled::default(),
     );
     assert_eq!(sent, ["get", "apply", "patch"]);
-    let (_, sent) = apply(
-        &mut server,
-        &manifest,
-        update(),
-        owner("w"),
-        settled(outcome),
-    );
-    assert_eq!(sent, ["get"]);
+    let remembered = settled(outcome);
+    for expected in [&["get"][..], &["get", "apply"]] {
+        let (_, sent) = apply(
+            &mut server,
+            &manifest,
+            update(),
+            owner("w"),
+            remembered.clone(),
+        );
+        assert_eq!(sent, expected);
+        server.edit("kubectl", |live| live["spec"]["replicas"] = 9.into());
+    }
 }
 
 #[test]
