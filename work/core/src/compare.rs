@@ -287,7 +287,7 @@ fn is_same_quantity(ours: &Value, theirs: &Value) -> bool {
 }
 
 /// The nodes of a field.
-fn below<'a>(nodes: &[Node<'a>], field: &str) -> Vec<Node<'a>> {
+pub(crate) fn below<'a>(nodes: &[Node<'a>], field: &str) -> Vec<Node<'a>> {
     let key = format!("f:{field}");
     let found = nodes.iter().filter_map(|node| {
         Some(Node {
@@ -299,7 +299,7 @@ fn below<'a>(nodes: &[Node<'a>], field: &str) -> Vec<Node<'a>> {
 }
 
 /// The nodes of the items of a list, by the text of their key.
-fn keyed_below<'a>(nodes: &[Node<'a>]) -> HashMap<String, Vec<Node<'a>>> {
+pub(crate) fn keyed_below<'a>(nodes: &[Node<'a>]) -> HashMap<String, Vec<Node<'a>>> {
     let mut all: HashMap<String, Vec<Node<'a>>> = HashMap::new();
     for node in nodes {
         for (key, fields) in node.fields.as_object().into_iter().flatten() {

@@ -2,17 +2,20 @@
 
 use serde_json::Value;
 
-use crate::compare::{ListKind, key};
-use crate::managed::has_key;
+use crate::compare::whole::is_leaf;
+use crate::compare::{ListKind, Node, below, is_void, key, keyed_below};
+use crate::managed::{has_key, text};
 
-/// Writes the fields of a manifest into an object. Items of lists with keys are merged; other lists are replaced.
-pub(crate) fn overlay(live: &mut Value, ours: &Value) {
+/// Writes the fields of a manifest into an object. Items of lists with keys are merged; other lists are replaced, and so are atomic
+/// values, which `nodes` of managedFields show.
+pub(crate) fn overlay(live: &mut Value, ours: &Value, nodes: &[Node<'_>]) {
     match (live, ours) {
         (_, Value::Null) => {}
+        (live, ours) if is_leaf(nodes) && !is_void(ours) => ours.clone_into(live),
         (Value::Object(live), Value::Object(ours)) => {
             for (name, value) in ours {
                 match live.get_mut(name) {
-                    Some(live) => overlay(live, value),
+                    Some(live) => overlay(live, value, &below(nodes, name)),
                     None => {
                         live.insert(name.clone(), value.clone());
                     }
@@ -24,10 +27,12 @@ pub(crate) fn overlay(live: &mut Value, ours: &Value) {
                 ours.clone_into(live);
                 return;
             };
+            let nodes = keyed_below(nodes);
             for item in ours {
                 let key = key(item, &names);
+                let below = nodes.get(&text(&key)).map_or(&[][..], Vec::as_slice);
                 match live.iter_mut().find(|live| has_key(live, &key)) {
-                    Some(live) => overlay(live, item),
+                    Some(live) => overlay(live, item, below),
                     None => live.push(item.clone()),
                 }
             }

@@ -10,7 +10,7 @@ use super::failure::is_immutable;
 use super::strategy::{ServerSide, Strategy};
 use super::{Applying, Asked};
 use crate::compare::whole::{self, Whole};
-use crate::compare::{Comparison, Node, roots};
+use crate::compare::{Comparison, Node, below, roots};
 use crate::differs::{Differences, Findings, Settled};
 use crate::exact;
 use crate::kinds::{Rule, is_built_in};
@@ -131,7 +131,13 @@ impl Applying {
         }
         if self.without_apply {
             let mut body = live.clone();
-            overlay(&mut body, &without_server_metadata(&self.body));
+            let ours = without_server_metadata(&self.body);
+            overlay(&mut body["metadata"], &ours["metadata"], &[]);
+            for (name, value) in ours.as_object().into_iter().flatten() {
+                if name != "metadata" && !value.is_null() {
+                    overlay(&mut body[name], value, &below(roots, name));
+                }
+            }
             for path in &dropped.paths {
                 managed::remove(&mut body, &path.0);
             }
@@ -277,7 +283,7 @@ impl Applying {
                 body[name] = value;
             }
         }
-        overlay(&mut body, &wanted);
+        overlay(&mut body, &wanted, &[]);
         for path in dropped.paths {
             managed::remove(&mut body, &path.0);
         }

@@ -41,9 +41,10 @@ const KNOWN: [(&str, &[&str]); 5] = [
 ];
 
 /// The last two fields of a path inside a whole value of a known kind, and what the API server fills in.
-const DEFAULTS: [(&str, &str, &str); 5] = [
+const DEFAULTS: [(&str, &str, &str); 6] = [
     ("fieldRef", "apiVersion", r#""v1""#),
     ("resourceFieldRef", "divisor", r#""0""#),
+    ("fileKeyRef", "optional", "false"),
     ("serviceAccountToken", "expirationSeconds", "3600"),
     ("podCertificate", "maxExpirationSeconds", "86400"),
     ("onPodConditions", "status", r#""True""#),
@@ -67,7 +68,7 @@ pub(super) fn is_default(path: &Path, value: &Value) -> bool {
 }
 
 /// Has the managers' fields nothing but one leaf for a value? Then the API server keeps the value as a whole.
-fn is_leaf(nodes: &[Node<'_>]) -> bool {
+pub(crate) fn is_leaf(nodes: &[Node<'_>]) -> bool {
     let is_empty = |node: &Node<'_>| node.fields.as_object().is_some_and(Map::is_empty);
     !nodes.is_empty() && nodes.iter().all(is_empty)
 }

@@ -94,6 +94,26 @@ fn what_a_manifest_drops_inside_an_atomic_value_is_removed() {
 }
 
 #[test]
+fn atomic_values_are_replaced_without_the_right_to_patch() {
+    let selector = |selector: Value| {
+        pods(json!({"nodeSelector": selector, "containers": [{"name": "a", "selector": selector}]}))
+    };
+    let new = selector(json!({"a": "1"}));
+    let mut stored = selector(json!({"a": "1", "b": "2"}));
+    stored["spec"]["template"]["spec"]["more"] = true.into();
+    let mut server = Server::with(&stored, "work-agent");
+    server.refuse_patch = true;
+    assert_eq!(
+        requests(&mut server, &new, update()),
+        ["get", "apply", "get", "update"]
+    );
+    let mut expected = new.clone();
+    expected["spec"]["template"]["spec"]["more"] = true.into();
+    assert_eq!(server.live().unwrap()["spec"], expected["spec"]);
+    assert_eq!(requests(&mut server, &new, update()), ["get"]);
+}
+
+#[test]
 fn defaults_inside_an_atomic_value_do_not_differ() {
     let manifest = pods(json!({
         "volumes": [{"projected": {"sources": [
