@@ -1,5 +1,7 @@
 //! The next write for an object as it is.
 
+use std::borrow::Cow;
+
 use berth_api::labels::CONFIG_SPEC_HASH;
 use berth_api::work::FIELD_MANAGER;
 use serde_json::{Value, json};
@@ -189,18 +191,18 @@ impl Applying {
         roots: &[Node<'_>],
         findings: &mut Findings<'_>,
     ) -> Option<Write> {
-        let mut full = self.body.clone();
+        let mut full = Cow::Borrowed(&self.body);
         let mut body = full.clone();
         if let Some(ignored) = &settings.ignored {
-            super::strategy::annotate(&mut full, &ignored.hash);
+            super::strategy::annotate(full.to_mut(), &ignored.hash);
             let found = &live["metadata"]["annotations"][CONFIG_SPEC_HASH];
-            let cut = if *found == ignored.hash {
-                &ignored.unchanged
+            let mut cut = if *found == ignored.hash {
+                ignored.unchanged.clone()
             } else {
-                &ignored.changed
+                ignored.changed.clone()
             };
-            cut.clone_into(&mut body);
-            whole::take_out_cut(&mut body, &full, live, roots);
+            whole::take_out_cut(&mut cut, &full, live, roots);
+            body = Cow::Owned(cut);
         }
         let group = self.object.prescribed.group();
         let whole = self.whole(&settings.manager, live);

@@ -68,6 +68,7 @@ impl Applying {
 
     /// Removes the keys that an object has. The other content is written before, so that a key that stays is accepted alone.
     pub(super) fn plan_removal(&self, live: &Value, findings: &mut Findings<'_>) -> Option<Write> {
+        self.removals.of(live).next()?;
         let metadata = &live["metadata"];
         let mut patch = json!({"resourceVersion": metadata["resourceVersion"]});
         let mut body = live.clone();

@@ -78,8 +78,8 @@ fn is_map_of_texts(value: &Value) -> bool {
     object.is_some_and(|object| object.values().all(Value::is_string))
 }
 
-/// Takes each whole value out of a manifest in which something was cut: what is cut inside it cannot be left alone otherwise. `full` is
-/// the manifest before the cut.
+/// Takes each whole value out of a manifest in which something was cut, if the object has the value: what is cut inside it cannot be left
+/// alone otherwise. `full` is the manifest before the cut.
 pub(crate) fn take_out_cut(body: &mut Value, full: &Value, live: &Value, nodes: &[Node<'_>]) {
     match (body, full) {
         (Value::Object(body), Value::Object(full)) => {
@@ -87,11 +87,14 @@ pub(crate) fn take_out_cut(body: &mut Value, full: &Value, live: &Value, nodes: 
                 let Some(value) = body.get_mut(name).filter(|value| *value != full) else {
                     continue;
                 };
+                let Some(live) = live.get(name) else {
+                    continue;
+                };
                 let below = below(nodes, name);
-                if is_whole(full, &live[name], &below) {
+                if is_whole(full, live, &below) {
                     body.remove(name);
                 } else {
-                    take_out_cut(value, full, &live[name], &below);
+                    take_out_cut(value, full, live, &below);
                 }
             }
         }
@@ -107,7 +110,9 @@ pub(crate) fn take_out_cut(body: &mut Value, full: &Value, live: &Value, nodes: 
                 let Some(full) = full.iter().find(is_same) else {
                     continue;
                 };
-                let live = found.iter().find(is_same).unwrap_or(&Value::Null);
+                let Some(live) = found.iter().find(is_same) else {
+                    continue;
+                };
                 let below = nodes.get(&text(&super::key(live, &names)));
                 take_out_cut(item, full, live, below.map_or(&[], Vec::as_slice));
             }

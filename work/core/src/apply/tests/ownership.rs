@@ -511,6 +511,21 @@ fn a_list_with_an_ignored_item_is_left_alone_if_it_is_one_value() {
 }
 
 #[test]
+fn a_new_list_with_an_ignored_item_is_applied_without_it() {
+    let how = || {
+        server_side(
+            json!({"force": true, "ignoreFields": [{"condition": "OnSpokePresent", "jqPathExpressions": [".spec.args[1]"]}]}),
+        )
+    };
+    let mut server = Server::empty();
+    requests(&mut server, &deployment(json!({"replicas": 1})), how());
+    let manifest = deployment(json!({"replicas": 1, "args": ["x", "y"]}));
+    requests(&mut server, &manifest, how());
+    assert_eq!(server.live().unwrap()["spec"]["args"], json!(["x"]));
+    assert_eq!(requests(&mut server, &manifest, how()), ["get"]);
+}
+
+#[test]
 fn labels_that_an_exact_kind_drops_are_removed() {
     let labelled = |labels: Value| {
         let mut manifest = config_map(json!({"k": "v"}));
