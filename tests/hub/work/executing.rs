@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 
 use super::world::{World, condition};
 
-const VERBS: [&str; 5] = ["create", "update", "patch", "get", "delete"];
+pub const VERBS: [&str; 5] = ["create", "update", "patch", "get", "delete"];
 
-fn executor(world: &World, name: &str) -> Value {
+pub fn executor(world: &World, name: &str) -> Value {
     json!({"executor": {"subject": {
         "type": "ServiceAccount",
         "serviceAccount": {"namespace": world.namespace, "name": name},

@@ -20,4 +20,5 @@ mod reporting;
 mod resting;
 mod sharing;
 mod strategies;
+mod trouble;
 pub mod world;

@@ -292,6 +292,6 @@ impl Agent {
     fn waits_for_rows(&self, name: &str) -> bool {
         let progress = self.progress.get(name);
         let mut entries = progress.into_iter().flat_map(Progress::entries);
-        entries.any(|it| self.sight(&it.object) == Some(&Sight::Waiting))
+        entries.any(|it| self.sight(&it.object).is_some_and(Sight::is_waiting))
     }
 }

@@ -84,7 +84,7 @@ impl Permissions {
             (None, true) => {
                 self.0 = Some(Known {
                     grants: Grants::default(),
-                    sights: [const { Sight::Waiting }; 4],
+                    sights: [const { Sight::NONE }; 4],
                 });
                 Some(Change::Watch)
             }
@@ -99,7 +99,7 @@ impl Permissions {
     /// Returns true until each kind has been listed, or cannot be.
     pub(crate) fn is_waiting(&self) -> bool {
         let known = self.0.as_ref();
-        known.is_some_and(|it| it.sights.contains(&Sight::Waiting))
+        known.is_some_and(|it| it.sights.iter().any(Sight::is_waiting))
     }
 
     /// Returns true if each change is seen.
@@ -125,9 +125,15 @@ impl Permissions {
 
     /// What the first list shows is no change.
     fn after_list(&self, kind: RbacKind, concerned: Option<Accounts>) -> Accounts {
-        let is_listed =
-            self.0.as_ref().map(|it| &it.sights[kind as usize]) != Some(&Sight::Waiting);
-        concerned.filter(|_| is_listed).unwrap_or_default()
+        let sight = self.0.as_ref().map(|it| &it.sights[kind as usize]);
+        let is_waiting = sight.is_some_and(Sight::is_waiting);
+        concerned.filter(|_| !is_waiting).unwrap_or_default()
+    }
+
+    /// Notes that a list or a watch failed with this code. Returns true if permissions are asked for at intervals from now on.
+    fn fails(&mut self, kind: RbacKind, code: u16) -> bool {
+        let known = self.0.as_mut();
+        known.is_some_and(|it| it.sights[kind as usize].fails(code))
     }
 
     /// Returns true if that is news.
@@ -201,12 +207,12 @@ impl Agent {
         error: &WatchError,
         wakes: &mut Wakes<Self>,
     ) {
-        if !super::world::is_refusal(error) || !self.permissions.turns(kind, Sight::Polled) {
+        if !self.permissions.fails(kind, error.code) {
             return;
         }
         tracing::warn!(
             ?kind, %error,
-            "roles and bindings cannot be watched, and permissions of executors are asked for every five minutes; grant list and watch"
+            "roles and bindings cannot be watched, and permissions of executors are asked for every five minutes; without a permission: grant list and watch"
         );
         let now = now().instant;
         let progress = self.progress.values_mut();

@@ -9,6 +9,9 @@ use berth_api::GroupVersionResource;
 /// A kind that is used in more namespaces is watched in all of them.
 const MOST_NAMESPACES: usize = 8;
 
+/// A row that is not answered is tried this many times before its objects are read at intervals.
+const TRIES: u32 = 3;
+
 /// A kind in one version. Its objects are tracked apart from those of another version.
 pub(crate) type KindId = u32;
 
@@ -25,11 +28,11 @@ pub(crate) struct Place {
 /// What is known about a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Sight {
-    /// It has not been listed yet.
-    Waiting,
+    /// It has not been listed yet. `failures`: how many times that was tried.
+    Waiting { failures: u32 },
     /// Its objects are known.
     Listed,
-    /// It cannot be watched. Its objects are read at intervals.
+    /// It cannot be listed or watched. Its objects are read at intervals.
     Polled,
 }
 
@@ -52,6 +55,37 @@ pub(crate) struct Rows {
 pub(crate) struct Changes {
     pub(crate) added: Vec<(RowId, Place)>,
     pub(crate) removed: Vec<RowId>,
+}
+
+// === impl Sight ===
+
+impl Sight {
+    /// Nothing was tried yet.
+    pub(crate) const NONE: Self = Self::Waiting { failures: 0 };
+
+    /// Notes that a list or a watch failed with this code (0: no response). Returns true if the objects are read at intervals from now on.
+    ///
+    /// What was listed still holds while the API server is away or busy: the watch goes on later. A row that was not listed yet must not
+    /// wait for that: its ManifestWorks may have the remedy, or objects of other kinds.
+    pub(crate) fn fails(&mut self, code: u16) -> bool {
+        let is_brief = matches!(code, 0 | 408..=410 | 429);
+        let turns = match self {
+            Self::Polled => false,
+            Self::Listed => (400..500).contains(&code) && !is_brief,
+            Self::Waiting { failures } => {
+                *failures += 1;
+                !is_brief || *failures >= TRIES
+            }
+        };
+        if turns {
+            *self = Self::Polled;
+        }
+        turns
+    }
+
+    pub(crate) fn is_waiting(&self) -> bool {
+        matches!(self, Self::Waiting { .. })
+    }
 }
 
 // === impl Rows ===
@@ -128,7 +162,7 @@ impl Rows {
             let row = self.next;
             self.next = self.next.wrapping_add(1);
             self.places.insert(place.clone(), row);
-            self.rows.insert(row, (place.clone(), Sight::Waiting));
+            self.rows.insert(row, (place.clone(), Sight::NONE));
             changes.added.push((row, place));
         }
         changes
@@ -155,6 +189,12 @@ impl Rows {
         let is_news = *known != sight;
         *known = sight;
         is_news
+    }
+
+    /// Notes that a list or a watch of a row failed with this code. Returns true if its objects are read at intervals from now on.
+    pub(crate) fn fails(&mut self, row: RowId, code: u16) -> bool {
+        let known = self.rows.get_mut(&row);
+        known.is_some_and(|(_, sight)| sight.fails(code))
     }
 
     /// Watches a kind in single namespaces only, as the API server refuses to list it in all. Returns true if that is news.
@@ -200,7 +240,7 @@ mod tests {
         assert_eq!(added.len(), 1);
         assert_eq!(added[0].1.namespace.as_deref(), Some("a"));
         assert_eq!(rows.changes(), Changes::default());
-        assert_eq!(rows.row_of(kind, "a"), Some((0, &Sight::Waiting)));
+        assert_eq!(rows.row_of(kind, "a"), Some((0, &Sight::NONE)));
         assert!(rows.sees(0, Sight::Listed) && !rows.sees(0, Sight::Listed));
         rows.remove(kind, "a");
         assert_eq!(rows.changes(), Changes::default());
@@ -222,6 +262,34 @@ mod tests {
         assert!(rows.set_apart(added[0].0) && !rows.set_apart(added[0].0));
         let changes = rows.changes();
         assert_eq!((changes.added.len(), changes.removed.len()), (9, 1));
+    }
+
+    #[test]
+    fn a_row_that_cannot_be_listed_is_polled() {
+        for code in [401, 403, 404, 500, 503, 504] {
+            let mut sight = Sight::NONE;
+            assert!(sight.fails(code) && !sight.fails(code), "{code}");
+            assert_eq!(sight, Sight::Polled);
+        }
+        for code in [0, 408, 409, 410, 429] {
+            let mut sight = Sight::NONE;
+            let tries = [(); 4].map(|()| sight.fails(code));
+            assert_eq!(tries, [false, false, true, false], "{code}");
+            assert_eq!(sight, Sight::Polled);
+        }
+    }
+
+    #[test]
+    fn a_row_that_was_listed_is_polled_when_its_watch_is_refused() {
+        for (code, turns) in [
+            (0, false),
+            (429, false),
+            (503, false),
+            (401, true),
+            (403, true),
+        ] {
+            assert_eq!(Sight::Listed.fails(code), turns, "{code}");
+        }
     }
 
     #[test]

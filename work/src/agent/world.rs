@@ -290,9 +290,6 @@ impl Agent {
 
     /// A row cannot be watched.
     fn row_lost(&mut self, row: RowId, error: &WatchError, wakes: &mut Wakes<Self>) {
-        if !is_refusal(error) {
-            return;
-        }
         if error.code == 403 && self.rows.set_apart(row) {
             wakes.wake(Key::Table);
             return;
@@ -312,22 +309,17 @@ impl Agent {
                 wakes.wake(Key::Work(name));
             }
         }
-        if self.rows.sees(row, Sight::Polled) {
+        if self.rows.fails(row, error.code) {
             let kind = self
                 .rows
                 .place(row)
                 .and_then(|it| self.rows.resource(it.kind));
             let resource = kind.map(|it| it.resource.as_str());
             let seconds = self.settings.poll_interval.as_secs();
-            tracing::warn!(resource, %error, seconds, "objects cannot be watched, and are read at intervals; grant list and watch");
+            tracing::warn!(resource, %error, seconds, "objects cannot be watched, and are read at intervals; without a permission: grant list and watch");
             wakes.extend(self.works_in(row).into_iter().map(Key::Work));
         }
     }
-}
-
-/// Returns true if the API server refuses the watch. If it is away or busy, what is known still holds, and the watch goes on later.
-pub(crate) fn is_refusal(error: &WatchError) -> bool {
-    (400..500).contains(&error.code) && !matches!(error.code, 408 | 409 | 410 | 429)
 }
 
 fn rbac_name(namespace: &str, name: &str) -> RbacName {

@@ -1,0 +1,97 @@
+//! The managed cluster responds to some requests only. What concerns one kind or one object keeps no other waiting.
+
+use std::sync::Arc;
+
+use berth_testkit::cluster::{Cluster, rule};
+use berth_testkit::{eventually, when};
+use http::Method;
+use serde_json::{Value, json};
+
+use super::executing::{VERBS, executor};
+use super::world::World;
+use crate::lifecycle::proxy::{Asked, Fault, Proxy};
+
+/// A world whose agent reaches the managed cluster through a proxy. The test does not.
+async fn proxied() -> (World, Arc<Proxy>) {
+    let mut world = World::new().await;
+    let proxy = Proxy::of(world.managed.client.clone()).await;
+    let config = json!({
+        "apiVersion": "v1", "kind": "Config", "current-context": "a",
+        "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}],
+        "clusters": [{"name": "a", "cluster": {"server": proxy.url}}],
+        "users": [{"name": "a", "user": {}}],
+    });
+    let kubeconfig = world.managed.kubeconfig.with_extension("proxy");
+    std::fs::write(&kubeconfig, config.to_string()).unwrap();
+    world.managed.kubeconfig = kubeconfig;
+    (world, Arc::new(proxy))
+}
+
+fn secret(world: &World, name: &str) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "Secret", "type": "Opaque",
+        "metadata": {"name": name, "namespace": world.namespace},
+        "data": {"key": "MQ=="},
+    })
+}
+
+fn secret_path(world: &World, name: &str) -> String {
+    format!("/api/v1/namespaces/{}/secrets/{name}", world.namespace)
+}
+
+/// Returns true if the request lists or watches a kind in the namespace.
+fn reads_all(asked: &Asked, namespace: &str, resource: &str) -> bool {
+    let path = format!("/namespaces/{namespace}/{resource}");
+    asked.method == Method::GET && asked.path.ends_with(&path)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_kind_that_cannot_be_listed_does_not_stop_the_others() {
+    for fault in [Fault::Answer(503), Fault::Answer(429), Fault::CutBefore] {
+        let (world, proxy) = proxied().await;
+        let namespace = world.namespace.clone();
+        proxy.rule(move |asked| match reads_all(asked, &namespace, "secrets") {
+            true => fault,
+            false => Fault::Pass,
+        });
+        // Only the watch shows changes in time.
+        let _agent = world.agent_with(&["--status-sync-interval=1h"]);
+        let manifests = [secret(&world, "s"), world.map("a", "1")];
+        world.create("unlisted", &manifests).await;
+        world.reports("unlisted", "TT", "TT").await;
+
+        // The kind is watched as soon as it can be listed.
+        proxy.rule(|_| Fault::Pass);
+        let namespace = world.namespace.clone();
+        eventually("a watch of Secrets", async || {
+            let watches = |it: &Asked| it.watches() && reads_all(it, &namespace, "secrets");
+            when((), |()| proxy.any(watches))
+        })
+        .await;
+        let path = secret_path(&world, "s");
+        let other = json!({"data": {"key": "Mg=="}});
+        world.change(&path, other).await;
+        world
+            .has(&path, "put back", |it| it["data"]["key"] == "MQ==")
+            .await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn roles_that_cannot_be_listed_do_not_stop_executors() {
+    let (world, proxy) = proxied().await;
+    let cluster = Cluster::shared().await;
+    let account = cluster.service_account(&world.namespace, "writer").await;
+    let rules = [rule(&VERBS, "", &["configmaps"], &["a"])];
+    cluster.grant_in(&world.namespace, &account, &rules).await;
+    proxy.rule(|asked| match asked.path.ends_with("/roles") {
+        true => Fault::Answer(503),
+        false => Fault::Pass,
+    });
+    let _agent = world.agent();
+    let manifests = [world.map("a", "1")];
+    world
+        .create_with("unlisted", &manifests, executor(&world, "writer"))
+        .await;
+    world.reports("unlisted", "T", "T").await;
+}
