@@ -8,7 +8,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use super::executing::{VERBS, executor};
-use super::world::World;
+use super::world::{World, of_manifest};
 use crate::lifecycle::proxy::{Asked, Fault, Proxy};
 
 /// A world whose agent reaches the managed cluster through a proxy. The test does not.
@@ -94,4 +94,66 @@ async fn roles_that_cannot_be_listed_do_not_stop_executors() {
         .create_with("unlisted", &manifests, executor(&world, "writer"))
         .await;
     world.reports("unlisted", "T", "T").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn objects_of_an_api_that_is_down_keep_no_others_waiting() {
+    let (world, proxy) = proxied().await;
+    proxy.rule(|asked| match asked.path.contains("/secrets") {
+        true => Fault::Answer(503),
+        false => Fault::Pass,
+    });
+    let _agent = world.agent();
+    let mut manifests: Vec<_> = (0..4).map(|at| secret(&world, &format!("s{at}"))).collect();
+    manifests.push(world.map("a", "1"));
+    world.create("down", &manifests).await;
+    let work = world.reports("down", "FFFFT", "UUUUT").await;
+    let message = of_manifest(&work, 0, "Applied")["message"].clone();
+    let message = message.as_str().unwrap();
+    assert!(message.contains("the line says 503"), "{message}");
+    proxy.rule(|_| Fault::Pass);
+    world.reports("down", "TTTTT", "TTTTT").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_created_is_listed_though_others_get_no_response() {
+    let (world, proxy) = proxied().await;
+    proxy.rule(|asked| match asked.path.contains("/secrets") {
+        true => Fault::CutBefore,
+        false => Fault::Pass,
+    });
+    let _agent = world.agent();
+    let secrets: Vec<_> = (0..3).map(|at| secret(&world, &format!("s{at}"))).collect();
+    let with_map = [&[world.map("a", "1")][..], &secrets].concat();
+    world.create("cut", &with_map).await;
+    let lists_it = |it: &Value| it["status"]["appliedResources"][0]["name"] == "a";
+    world.applied("cut", "lists the ConfigMap", lists_it).await;
+    world.update("cut", &secrets).await;
+    world.lacks(&world.map_path("a")).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_created_and_never_listed_goes_when_its_manifest_goes() {
+    let (world, proxy) = proxied().await;
+    proxy.rule(|asked| match lists_objects(asked) {
+        true => Fault::Answer(503),
+        false => Fault::Pass,
+    });
+    let _agent = world.agent();
+    let maps = ["a", "b"].map(|name| world.map(name, "1"));
+    world.create("unlisted", &maps).await;
+    world.reports("unlisted", "TT", "TT").await;
+    world.update("unlisted", &maps[1..]).await;
+    world.lacks(&world.map_path("a")).await;
+    proxy.rule(|_| Fault::Pass);
+    world.reports("unlisted", "T", "T").await;
+    let lists_it = |it: &Value| it["status"]["appliedResources"][0]["name"] == "b";
+    world.applied("unlisted", "lists b", lists_it).await;
+}
+
+/// Returns true if the request writes the list of an AppliedManifestWork.
+fn lists_objects(asked: &Asked) -> bool {
+    asked.method == Method::PATCH
+        && asked.path.contains("/appliedmanifestworks/")
+        && asked.path.ends_with("/status")
 }

@@ -29,6 +29,9 @@ use super::{HUB, MANAGED, record};
 /// After so many requests without a response the rest of the pass waits: the API server is away.
 const MOST_SILENCES: usize = 3;
 
+/// How long a managed cluster is silent before the status says so. A cluster that starts with its agent is not reported.
+const LONG_SILENCE: Duration = Duration::from_secs(60);
+
 /// How long a pass waits for a kind whose CustomResourceDefinition it has just applied.
 const ESTABLISHED: Duration = Duration::from_secs(5);
 
@@ -95,7 +98,7 @@ fn ready(world: &Agent, name: &str) -> Option<Ready> {
     })
 }
 
-/// Tries each manifest that is due. Returns when to try again.
+/// Tries each manifest that is due, and records the objects. Returns when to try again.
 ///
 /// # Errors
 /// The managed cluster does not respond.
@@ -104,86 +107,140 @@ async fn pass(
     name: &Arc<str>,
     ready: &Ready,
 ) -> Result<Option<Instant>, CallError> {
+    let frozen = is_complete(&ready.work);
+    let (mut again, silence) = try_each(on, name, ready, frozen).await;
+    let key = Key::Work(Arc::clone(name));
+    let is_over = silence.is_none() || on.failing_for(&key, now().instant) >= LONG_SILENCE;
+    on.change(|world, wakes| {
+        if let Some(progress) = world.progress.get_mut(name) {
+            progress.is_tried |= is_over;
+        }
+        wakes.wake(Key::Status(Arc::clone(name)));
+    });
+    if !frozen {
+        // What was made must be in the list, also if the rest of the pass waits: the next manifests may not have it.
+        let recorded = record::record(on, name, ready, silence.is_none()).await;
+        if silence.is_none() {
+            again = [again, recorded?].into_iter().flatten().min();
+        }
+    }
+    silence.map_or(Ok(again), Err)
+}
+
+/// Tries each manifest that is due. Returns when to try again, and an error if the rest of the manifests has to wait: the managed cluster
+/// does not respond, or nothing may be sent to it.
+async fn try_each(
+    on: &Work<Agent>,
+    name: &Arc<str>,
+    ready: &Ready,
+    frozen: bool,
+) -> (Option<Instant>, Option<CallError>) {
     let count = on.world().progress.get(name).map_or(0, |it| it.slots.len());
     let mut again: Option<Instant> = None;
     let mut silences = 0;
-    let frozen = is_complete(&ready.work);
     for at in 0..count {
         let mut task = on.world().task(name, at, frozen);
         if let Task::Map = task {
             task = map(on, name, ready, at).await;
         }
-        match task {
-            Task::Nothing(until) => again = [again, until].into_iter().flatten().min(),
-            Task::Map => {}
-            Task::Look(entry) => {
-                let unread = look(on, &entry).await?;
+        let (until, error) = carry_out(on, name, ready, at, task).await;
+        let wait = on.world().next_check(name, at);
+        again = [again, until, wait].into_iter().flatten().min();
+        // An API server that answers is there, though it may be busy with objects of this kind.
+        let Some(error) = error.filter(|it| it.code() == 0) else {
+            continue;
+        };
+        silences += 1;
+        if silences >= MOST_SILENCES || matches!(error.cause(), Cause::NotSent(_)) {
+            return (again, Some(error));
+        }
+    }
+    (again, None)
+}
+
+/// Does what is due for a manifest, and notes what became of it. Returns when to try again, and why there was no usable response.
+async fn carry_out(
+    on: &Work<Agent>,
+    name: &Arc<str>,
+    ready: &Ready,
+    at: usize,
+    task: Task,
+) -> (Option<Instant>, Option<CallError>) {
+    match task {
+        Task::Nothing(until) => (until, None),
+        Task::Map => (None, None),
+        Task::Look(entry) => match look(on, &entry).await {
+            Ok(unread) => {
                 note(on, name, at, unread);
+                (None, None)
             }
-            Task::Complete => on.change(|world, _| {
+            Err(error) => {
+                note(on, name, at, Some(error.to_string()));
+                (waits(on, name, at), Some(error))
+            }
+        },
+        Task::Complete => {
+            on.change(|world, _| {
                 if let Some(slot) = world.slot(name, at) {
                     slot.completes();
                 }
-            }),
-            Task::Run(run) => {
-                let (entry, begun) = (Arc::clone(&run.entry), now().instant);
-                let ended = match run.send(on).await {
-                    Err(error) => {
-                        silences += 1;
-                        if silences >= MOST_SILENCES || matches!(error.cause(), Cause::NotSent(_)) {
-                            return Err(error);
-                        }
-                        Err(error)
-                    }
-                    ended => ended,
-                };
-                let is_answered = ended.is_ok();
-                let now = now().instant;
-                let (until, news) = on.change(|world, _| {
-                    if is_answered {
-                        world.permissions_answered(name, at, begun);
-                    }
-                    world.ended(name, at, &entry, ended, now)
-                });
-                again = [again, until].into_iter().flatten().min();
-                if let Some(news) = news {
-                    tell(on, ready, &entry, &news);
-                }
-                learn(on, name, at, &entry).await;
-            }
-            Task::Check(entry, since) => {
-                let begun = now().instant;
-                let refusal = refusal(on, &entry, Some(since)).await?;
-                let news = on.change(|world, _| {
+            });
+            (None, None)
+        }
+        Task::Run(run) => {
+            let (entry, begun) = (Arc::clone(&run.entry), now().instant);
+            let ended = run.send(on).await;
+            let now = now().instant;
+            let (until, news) = on.change(|world, _| {
+                if ended.is_ok() {
                     world.permissions_answered(name, at, begun);
-                    if let Some(failure) = refusal {
-                        let ended = Ok((Outcome::Failed(failure), None));
-                        return world.ended(name, at, &entry, ended, begun).1;
-                    }
-                    if let Some(slot) = world.slot(name, at) {
-                        slot.completes();
-                    }
-                    None
-                });
-                if let Some(news) = news {
-                    tell(on, ready, &entry, &news);
                 }
+                world.ended(name, at, &entry, &ended, now)
+            });
+            if let Some(news) = news {
+                tell(on, ready, &entry, &news);
             }
+            let error = ended.err();
+            match error.as_ref().filter(|it| it.code() == 0) {
+                None => learn(on, name, at, &entry).await,
+                Some(_) if on.world().is_read(&entry) => {}
+                Some(silence) => note(on, name, at, Some(silence.to_string())),
+            }
+            (until, error)
         }
-        let wait = on.world().next_check(name, at);
-        again = [again, wait].into_iter().flatten().min();
-    }
-    on.change(|world, wakes| {
-        if let Some(progress) = world.progress.get_mut(name) {
-            progress.is_tried = true;
+        Task::Check(entry, since) => {
+            let begun = now().instant;
+            let refusal = match refusal(on, &entry, Some(since)).await {
+                Ok(refusal) => refusal,
+                Err(error) => return (waits(on, name, at), Some(error)),
+            };
+            let (until, news) = on.change(|world, _| {
+                world.permissions_answered(name, at, begun);
+                if let Some(failure) = refusal {
+                    let ended = Ok((Outcome::Failed(failure), None));
+                    return world.ended(name, at, &entry, &ended, begun);
+                }
+                if let Some(slot) = world.slot(name, at) {
+                    slot.completes();
+                }
+                (None, None)
+            });
+            if let Some(news) = news {
+                tell(on, ready, &entry, &news);
+            }
+            (until, None)
         }
-        wakes.wake(Key::Status(Arc::clone(name)));
-    });
-    if frozen {
-        return Ok(again);
     }
-    let until = record::record(on, name, ready).await?;
-    Ok([again, until].into_iter().flatten().min())
+}
+
+/// A manifest waits, as its object could not be asked for: longer each time. Returns until when.
+fn waits(on: &Work<Agent>, name: &Arc<str>, at: usize) -> Option<Instant> {
+    let now = now().instant;
+    on.change(|world, _| {
+        let slot = world.slot(name, at)?;
+        slot.waits(Retry::Backoff, now);
+        slot.wait.map(|it| it.until)
+    })
 }
 
 /// Maps a manifest whose kind was not served. If the work has its CustomResourceDefinition, waits for it.

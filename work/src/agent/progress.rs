@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use berth_api::conditions::{TRUE, condition_of, manifest_work::COMPLETE};
-use berth_api::work::{ManifestResourceMeta, ManifestWork};
+use berth_api::work::{AppliedManifestResourceMeta, ManifestResourceMeta, ManifestWork};
 use berth_work_core::executor::Account;
 use berth_work_core::report::Applied;
 use berth_work_core::{Failure, Retry};
@@ -42,6 +42,8 @@ pub(crate) struct Progress {
     pub(crate) is_tried: bool,
     /// A kind may be served now, or not any more.
     pub(crate) is_stale: bool,
+    /// Objects of former manifests that exist, and may not be in the stored list yet.
+    pub(crate) unlisted: Vec<AppliedManifestResourceMeta>,
     /// When objects that are no longer prescribed are looked at again.
     pub(crate) stale_wait: Option<Wait>,
 }

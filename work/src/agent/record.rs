@@ -21,14 +21,16 @@ use super::world::Agent;
 /// How long a refused write of the list waits.
 const AGAIN: Duration = Duration::from_millis(500);
 
-/// Records the objects of a work that exist, and deletes those that it does not prescribe any more. Returns when to look again.
+/// Records the objects of a work that exist, and deletes those that it does not prescribe any more, if `deletes`. Returns when to look
+/// again.
 ///
 /// # Errors
-/// The managed cluster does not respond.
+/// The managed cluster does not respond. Objects that could not be deleted stay in the list, which is written first.
 pub(crate) async fn record(
     on: &Work<Agent>,
     name: &str,
     ready: &Ready,
+    deletes: bool,
 ) -> Result<Option<Instant>, CallError> {
     let now = now().instant;
     let metadata = &ready.applied.metadata;
@@ -43,20 +45,25 @@ pub(crate) async fn record(
         };
         let stored = applied.status.clone().unwrap_or_default().applied_resources;
         let listed: Vec<_> = progress.slots.iter().map(|it| listed(&it.target)).collect();
-        let stale = stale(&stored, &listed);
+        let recorded: Vec<_> = with_unlisted(&progress.unlisted, &stored).collect();
+        let stale = stale(&recorded, &listed);
         let remove: Vec<_> = stale.remove.into_iter().cloned().collect();
         let mut kept: Vec<_> = stale.held.into_iter().cloned().collect();
         let existing = existing(&world, progress, &stored, &mut kept);
         (stored, existing, remove, kept, progress.stale_wait)
     };
-    let mut again = None;
-    if remove.is_empty() {
+    let (mut again, mut failed) = (None, None);
+    if !deletes {
+        kept.extend(remove);
+    } else if remove.is_empty() {
         on.change(|world, _| set_wait(world, name, None));
     } else if let Some(wait) = wait.filter(|it| it.until > now) {
         kept.extend(remove);
         again = Some(wait.until);
     } else {
-        let pending = remove_all(on, &remove, &uid).await?;
+        let (pending, error) = remove_all(on, &remove, &uid).await;
+        // An API server that answers for other objects keeps only these waiting.
+        failed = error.filter(|it| it.code() == 0);
         let next = (!pending.is_empty()).then(|| Wait::pending(wait, now));
         again = next.map(|it| it.until);
         kept.extend(pending);
@@ -72,9 +79,30 @@ pub(crate) async fn record(
         let outcome = on.carry_out(write.into_iter().collect()).await;
         if matches!(outcome, WriteOutcome::Failed(_)) {
             again = Some(again.map_or(now + AGAIN, |it: Instant| it.min(now + AGAIN)));
+            return failed.map_or(Ok(again), Err);
         }
     }
-    Ok(again)
+    on.change(|world, _| {
+        if let Some(progress) = world.progress.get_mut(name) {
+            progress.unlisted.clear();
+        }
+    });
+    failed.map_or(Ok(again), Err)
+}
+
+/// The stored list with the objects that it lacks. Of one object, the entry that was not stored yet counts: it has the newer UID.
+fn with_unlisted<'a>(
+    unlisted: &'a [AppliedManifestResourceMeta],
+    stored: &'a [AppliedManifestResourceMeta],
+) -> impl Iterator<Item = AppliedManifestResourceMeta> + 'a {
+    let is_newer = |it: &AppliedManifestResourceMeta| unlisted.iter().any(|new| is_same(new, it));
+    let stored = stored.iter().filter(move |it| !is_newer(it));
+    unlisted.iter().chain(stored).cloned()
+}
+
+/// Returns true if both entries are of one object.
+fn is_same(a: &AppliedManifestResourceMeta, b: &AppliedManifestResourceMeta) -> bool {
+    (&a.group, &a.resource, &a.namespace, &a.name) == (&b.group, &b.resource, &b.namespace, &b.name)
 }
 
 /// The entries of the manifests whose objects exist. What is not known of an object changes nothing in its stored entry.
@@ -90,12 +118,8 @@ fn existing(
             Known::Present(arrived) => existing.push(meta(entry, &arrived.uid)),
             Known::Missing => {}
             Known::Unknown => {
-                let is_of = |it: &&AppliedManifestResourceMeta| {
-                    let of = &entry.meta;
-                    (&it.group, &it.resource, &it.namespace, &it.name)
-                        == (&of.group, &of.resource, &of.namespace, &of.name)
-                };
-                kept.extend(stored.iter().find(is_of).cloned());
+                let of = meta(entry, "");
+                kept.extend(stored.iter().find(|it| is_same(it, &of)).cloned());
             }
         }
     }

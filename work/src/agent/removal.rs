@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use berth_api::Now;
 use berth_api::labels::APPLIED_MANIFEST_WORK_CLEANUP;
 use berth_api::plan::{Event, Plan, Write};
-use berth_api::work::AppliedManifestWork;
+use berth_api::work::{AppliedManifestResourceMeta, AppliedManifestWork};
 use berth_reconcile::queue::Done;
 use berth_reconcile::{Reference, Regarding, Work, now};
 use berth_work_core::{Eviction, HubView, eviction};
@@ -79,15 +79,17 @@ async fn remove(on: &Work<Agent>, name: &Arc<str>, applied: &AppliedManifestWork
     // An agent that was killed may not have recorded what it had made.
     let unrecorded = on.world().unrecorded(name, &stored);
     let all: Vec<_> = stored.iter().cloned().chain(unrecorded).collect();
-    let pending = match remove_all(on, &all, &uid).await {
-        Ok(pending) => pending,
-        Err(error) => {
-            tracing::debug!(name = &**name, %error, "the managed cluster does not respond");
-            return Done::Failed {
-                wait: error.retry_after(),
-            };
+    let (pending, error) = remove_all(on, &all, &uid).await;
+    if let Some(error) = error {
+        tracing::debug!(name = &**name, %error, "not all objects could be removed");
+        if pending != stored {
+            let write = record::status(applied, json!({"appliedResources": pending}));
+            on.carry_out(vec![write]).await;
         }
-    };
+        return Done::Failed {
+            wait: error.retry_after(),
+        };
+    }
     let write = if pending.is_empty() {
         without_finalizer(applied)
     } else if pending != stored {
@@ -243,18 +245,28 @@ impl Agent {
         view
     }
 
+    /// The objects of a work that exist.
+    pub(crate) fn existing(
+        &self,
+        progress: &Progress,
+    ) -> impl Iterator<Item = AppliedManifestResourceMeta> {
+        (progress.entries()).filter_map(|entry| match self.known(entry) {
+            Known::Present(arrived) => Some(record::meta(entry, &arrived.uid)),
+            Known::Unknown | Known::Missing => None,
+        })
+    }
+
     /// Objects of the work that exist and are not in the list.
     fn unrecorded(
         &self,
         applied: &str,
-        stored: &[berth_api::work::AppliedManifestResourceMeta],
-    ) -> Vec<berth_api::work::AppliedManifestResourceMeta> {
+        stored: &[AppliedManifestResourceMeta],
+    ) -> Vec<AppliedManifestResourceMeta> {
         let progress = self.work_of(applied).and_then(|it| self.progress.get(it));
-        let entries = progress.into_iter().flat_map(Progress::entries);
-        let existing = entries.filter_map(|entry| match self.known(entry) {
-            Known::Present(arrived) => Some(record::meta(entry, &arrived.uid)),
-            Known::Unknown | Known::Missing => None,
-        });
-        existing.filter(|it| !stored.contains(it)).collect()
+        let unlisted = progress.into_iter().flat_map(|it| &it.unlisted).cloned();
+        let existing = progress.into_iter().flat_map(|it| self.existing(it));
+        let mut unrecorded: Vec<_> = unlisted.chain(existing).collect();
+        unrecorded.retain(|it| !stored.contains(it));
+        unrecorded
     }
 }

@@ -17,15 +17,13 @@ const AT_ONCE: usize = 8;
 /// Upper bound on the requests for one object.
 const STEPS: usize = 16;
 
-/// Removes objects on behalf of the AppliedManifestWork with this UID. Returns those that are not gone yet.
-///
-/// # Errors
-/// The managed cluster does not respond.
+/// Removes objects on behalf of the AppliedManifestWork with this UID. Returns those that are not gone yet, and an error if a request got
+/// no response, or if the API server was too busy for one.
 pub(crate) async fn remove_all(
     on: &Work<Agent>,
     objects: &[AppliedManifestResourceMeta],
     owner: &str,
-) -> Result<Vec<AppliedManifestResourceMeta>, CallError> {
+) -> (Vec<AppliedManifestResourceMeta>, Option<CallError>) {
     // Collected before they are polled: a stream over borrowed closures is not Send.
     let removals: Vec<_> = objects.iter().map(|it| remove(on, it, owner)).collect();
     let ended: Vec<_> = futures::stream::iter(removals)
@@ -48,13 +46,13 @@ pub(crate) async fn remove_all(
                 );
                 pending.push(object.clone());
             }
-            Err(error) => failed = Some(error),
+            Err(error) => {
+                pending.push(object.clone());
+                failed = Some(error);
+            }
         }
     }
-    match failed {
-        Some(error) => Err(error),
-        None => Ok(pending),
-    }
+    (pending, failed)
 }
 
 async fn remove(

@@ -136,13 +136,13 @@ impl Agent {
         name: &str,
         at: usize,
         entry: &Arc<Entry>,
-        ended: Result<(Outcome, Option<String>), CallError>,
+        ended: &Result<(Outcome, Option<String>), CallError>,
         now: Instant,
     ) -> (Option<Instant>, Option<String>) {
         let is_polled = self.sight(&entry.object) == Some(&Sight::Polled);
         let interval = self.settings.poll_interval;
         let metrics = self.metrics.clone();
-        let mut news = None;
+        let (mut news, mut failed) = (None, None);
         let slot = self.slot(name, at);
         let is_of = |it: &&mut Slot| it.entry().is_some_and(|it| Arc::ptr_eq(it, entry));
         let Some(slot) = slot.filter(is_of) else {
@@ -156,7 +156,7 @@ impl Agent {
                     && let Some(fields) = repairs
                 {
                     metrics.repaired();
-                    if slot.fight.repaired(&fields, now) {
+                    if slot.fight.repaired(fields, now) {
                         metrics.fought();
                         tracing::warn!(
                             work = name,
@@ -170,29 +170,30 @@ impl Agent {
                 }
             }
             Ok((Outcome::Missing, _)) => slot.completes(),
-            Ok((Outcome::Failed(failure), _)) => {
-                let is_news = slot.applied != Some(targets::failed(&failure));
-                if is_news {
-                    tracing::warn!(
-                        work = name,
-                        kind = entry.meta.kind,
-                        namespace = entry.meta.namespace,
-                        name = entry.meta.name,
-                        error = failure.message,
-                        "a manifest was not applied"
-                    );
-                    news = Some(failure.message.clone());
-                }
-                slot.fails(failure, now);
-            }
+            Ok((Outcome::Failed(failure), _)) => failed = Some((failure.clone(), true)),
             Err(error) => {
                 let failure = Failure {
                     reason: berth_api::conditions::manifest::APPLIED_FAILED,
                     message: format!("Failed to apply manifest: {error}"),
                     retry: Retry::Backoff,
                 };
-                slot.fails(failure, now);
+                // A cluster that does not respond concerns all objects.
+                failed = Some((failure, error.code() != 0));
             }
+        }
+        if let Some((failure, is_of_object)) = failed {
+            if is_of_object && slot.applied != Some(targets::failed(&failure)) {
+                tracing::warn!(
+                    work = name,
+                    kind = entry.meta.kind,
+                    namespace = entry.meta.namespace,
+                    name = entry.meta.name,
+                    error = failure.message,
+                    "a manifest was not applied"
+                );
+                news = Some(failure.message.clone());
+            }
+            slot.fails(failure, now);
         }
         slot.poll = is_polled.then(|| now + interval);
         let again = [slot.wait.map(|it| it.until), slot.poll];
