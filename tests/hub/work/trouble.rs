@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::executing::{VERBS, executor};
 use super::world::{World, of_manifest};
-use crate::lifecycle::proxy::{Asked, Fault, Proxy};
+use crate::lifecycle::proxy::{Asked, Fault, Line, Proxy};
 
 /// A world whose agent reaches the managed cluster through a proxy. The test does not.
 async fn proxied() -> (World, Arc<Proxy>) {
@@ -156,4 +156,42 @@ fn lists_objects(asked: &Asked) -> bool {
     asked.method == Method::PATCH
         && asked.path.contains("/appliedmanifestworks/")
         && asked.path.ends_with("/status")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn manifests_that_were_replaced_meanwhile_delete_nothing() {
+    let (world, proxy) = proxied().await;
+    let _agent = world.agent();
+    let [a, b, c] = ["a", "b", "c"].map(|name| world.map(name, "1"));
+    world.create("old", &[a.clone(), b.clone()]).await;
+    world.reports("old", "TT", "TT").await;
+    let path = world.map_path("b");
+    let before = world.has(&path, "there", |_| true).await;
+
+    let line = Arc::clone(&proxy);
+    let creates_c = |it: &Asked| it.method == Method::POST && it.body["metadata"]["name"] == "c";
+    proxy.rule(move |asked| {
+        if creates_c(asked) {
+            line.line(Line::Hangs);
+        }
+        Fault::Pass
+    });
+    world.update("old", &[a.clone(), c.clone()]).await;
+    eventually("the request for c", async || {
+        when((), |()| proxy.any(creates_c))
+    })
+    .await;
+    world.update("old", &[a, b, c]).await;
+    // The agent has seen the new manifests when it has seen a later ManifestWork.
+    world.create("later", &[world.map("later", "1")]).await;
+    world
+        .work_has("later", "a finalizer", |it| {
+            it["metadata"]["finalizers"].is_array()
+        })
+        .await;
+    proxy.rule(|_| Fault::Pass);
+    proxy.line(Line::Up);
+    world.reports("old", "TTT", "TTT").await;
+    let after = world.has(&path, "there", |_| true).await;
+    assert_eq!(after["metadata"]["uid"], before["metadata"]["uid"]);
 }

@@ -38,6 +38,16 @@ const ESTABLISHED: Duration = Duration::from_secs(5);
 /// How often it asks meanwhile.
 const ASKS: Duration = Duration::from_millis(100);
 
+/// How far the manifests of a ManifestWork were tried.
+enum End {
+    /// All of them, and when to try again.
+    All(Option<Instant>),
+    /// The managed cluster does not respond, or nothing may be sent to it.
+    Silent(CallError),
+    /// The ManifestWork is not the one of these manifests any more.
+    Replaced,
+}
+
 /// Works on a ManifestWork.
 pub(crate) async fn work(on: &Work<Agent>, name: &Arc<str>) -> Done {
     prepare(on).await;
@@ -108,7 +118,12 @@ async fn pass(
     ready: &Ready,
 ) -> Result<Option<Instant>, CallError> {
     let frozen = is_complete(&ready.work);
-    let (mut again, silence) = try_each(on, name, ready, frozen).await;
+    let (mut again, silence) = match try_each(on, name, ready, frozen).await {
+        End::All(again) => (again, None),
+        End::Silent(error) => (None, Some(error)),
+        // Its key was woken.
+        End::Replaced => return Ok(None),
+    };
     let key = Key::Work(Arc::clone(name));
     let is_over = silence.is_none() || on.failing_for(&key, now().instant) >= LONG_SILENCE;
     on.change(|world, wakes| {
@@ -127,18 +142,15 @@ async fn pass(
     silence.map_or(Ok(again), Err)
 }
 
-/// Tries each manifest that is due. Returns when to try again, and an error if the rest of the manifests has to wait: the managed cluster
-/// does not respond, or nothing may be sent to it.
-async fn try_each(
-    on: &Work<Agent>,
-    name: &Arc<str>,
-    ready: &Ready,
-    frozen: bool,
-) -> (Option<Instant>, Option<CallError>) {
+/// Tries each manifest that is due.
+async fn try_each(on: &Work<Agent>, name: &Arc<str>, ready: &Ready, frozen: bool) -> End {
     let count = on.world().progress.get(name).map_or(0, |it| it.slots.len());
     let mut again: Option<Instant> = None;
     let mut silences = 0;
     for at in 0..count {
+        if !on.world().is_current(name, ready) {
+            return End::Replaced;
+        }
         let mut task = on.world().task(name, at, frozen);
         if let Task::Map = task {
             task = map(on, name, ready, at).await;
@@ -152,10 +164,10 @@ async fn try_each(
         };
         silences += 1;
         if silences >= MOST_SILENCES || matches!(error.cause(), Cause::NotSent(_)) {
-            return (again, Some(error));
+            return End::Silent(error);
         }
     }
-    (again, None)
+    End::All(again)
 }
 
 /// Does what is due for a manifest, and notes what became of it. Returns when to try again, and why there was no usable response.
@@ -345,6 +357,22 @@ fn tell(on: &Work<Agent>, ready: &Ready, entry: &Entry, failure: &str) {
 // === impl Agent ===
 
 impl Agent {
+    /// Returns true if the manifests of the ManifestWork are still these, and its objects are to stay.
+    pub(crate) fn is_current(&self, name: &str, ready: &Ready) -> bool {
+        let is_same = |now: &ObjectMeta, then: &ObjectMeta| {
+            (&now.uid, now.generation) == (&then.uid, then.generation)
+                && now.deletion_timestamp.is_none()
+        };
+        let (work, applied) = (&ready.work.metadata, &ready.applied.metadata);
+        let of_applied = self
+            .applied
+            .get(applied.name.as_deref().unwrap_or_default());
+        (self.works.get(name)).is_some_and(|it| is_same(&it.metadata, work))
+            && of_applied.is_some_and(|it| {
+                it.metadata.uid == applied.uid && it.metadata.deletion_timestamp.is_none()
+            })
+    }
+
     /// Returns true if objects of the work are not known yet, and will be.
     fn waits_for_rows(&self, name: &str) -> bool {
         let progress = self.progress.get(name);

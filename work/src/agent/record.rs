@@ -38,6 +38,10 @@ pub(crate) async fn record(
     let applied_name = applied_name.as_deref().unwrap_or_default();
     let (stored, existing, remove, mut kept, wait) = {
         let world = on.world();
+        // Manifests that were replaced meanwhile must not delete what the new ones have.
+        if !world.is_current(name, ready) {
+            return Ok(None);
+        }
         let (Some(progress), Some(applied)) =
             (world.progress.get(name), world.applied.get(applied_name))
         else {
