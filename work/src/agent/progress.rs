@@ -95,10 +95,23 @@ pub(crate) struct Wait {
 impl Progress {
     /// Returns true if the manifests are those of this ManifestWork, for this owner.
     pub(crate) fn is_of(&self, work: &ManifestWork, owner: &str) -> bool {
-        !self.is_stale
-            && self.owner == owner
-            && self.source.metadata.uid == work.metadata.uid
-            && self.source.metadata.generation == work.metadata.generation
+        !self.is_stale && self.owner == owner && self.is_of_generation(work)
+    }
+
+    /// Returns true if the manifests are those of this ManifestWork. Its kinds may be served otherwise since.
+    pub(crate) fn is_of_generation(&self, work: &ManifestWork) -> bool {
+        let (source, work) = (&self.source.metadata, &work.metadata);
+        (&source.uid, source.generation) == (&work.uid, work.generation)
+    }
+
+    /// Tries at once what waits for this namespace.
+    pub(crate) fn namespace_exists(&mut self, name: &str) {
+        for slot in &mut self.slots {
+            let entry = slot.entry();
+            if entry.is_some_and(|it| it.object.namespace() == name) {
+                slot.wait = None;
+            }
+        }
     }
 
     /// The manifests that are mapped to objects.

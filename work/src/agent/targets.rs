@@ -96,6 +96,7 @@ pub(crate) fn forget(on: &Work<Agent>, name: &str) {
 fn install(world: &mut Agent, name: &Arc<str>, ready: &Ready, mut slots: Vec<Slot>) {
     let former = world.progress.remove(name);
     let unlisted = (former.as_ref()).map_or_else(Vec::new, |it| unlisted(world, it, ready));
+    let is_changed = (former.as_ref()).is_some_and(|it| !it.is_of_generation(&ready.work));
     let mut former_slots = HashMap::new();
     let mut former_entries = Vec::new();
     for slot in former.into_iter().flat_map(|it| it.slots) {
@@ -110,6 +111,9 @@ fn install(world: &mut Agent, name: &Arc<str>, ready: &Ready, mut slots: Vec<Slo
         };
         if let Some(former) = former_slots.remove(&entry.object) {
             slot.follow(former);
+            if is_changed {
+                slot.wait = None;
+            }
         }
         add(world, &entry);
     }
@@ -266,5 +270,124 @@ impl Ready {
         let (uid, name) = self.owner();
         let holding = Holding::of(self.work.spec.delete_option.as_ref(), manifest);
         Owner { name, uid, holding }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use std::time::Instant;
+
+    use berth_api::GroupVersionResource;
+    use berth_api::work::Manifest;
+    use berth_work_core::{Done, Outcome, Settled};
+    use serde_json::{Value, json};
+
+    use super::super::connection::Connection;
+    use super::super::metrics::Metrics;
+    use super::super::settings::Settings;
+    use super::*;
+
+    fn agent() -> Agent {
+        let connection = Connection {
+            url: "https://hub".to_owned(),
+            hub_hash: "hash".to_owned(),
+            cluster: "cluster1".to_owned(),
+            agent_id: "agent".to_owned(),
+        };
+        let settings = Settings::new("kubeconfig".into(), "test");
+        let registry = prometheus::Registry::new();
+        let common = berth_reconcile::Metrics::new(&registry).unwrap();
+        let metrics = Metrics::beside(&registry, common).unwrap();
+        Agent::new(Arc::new(settings), Arc::new(connection), metrics)
+    }
+
+    fn ready(generation: i64, manifests: &[Value]) -> Ready {
+        let mut work = ManifestWork::default();
+        work.metadata.name = Some("w".to_owned());
+        work.metadata.generation = Some(generation);
+        let manifests = manifests.iter().map(|it| Manifest::new(it).unwrap());
+        work.spec.workload.manifests = manifests.collect();
+        Ready {
+            work: Arc::new(work),
+            applied: Arc::default(),
+        }
+    }
+
+    fn object(kind: &str, namespace: &str, name: &str) -> Value {
+        json!({
+            "apiVersion": "v1", "kind": kind,
+            "metadata": {"namespace": namespace, "name": name},
+        })
+    }
+
+    /// Installs the manifests of a generation, in their order.
+    fn installs(world: &mut Agent, ready: &Ready) {
+        let mut slots = Vec::new();
+        for (ordinal, manifest) in ready.work.spec.workload.manifests.iter().enumerate() {
+            let prescribed = prescribed(ordinal, manifest).unwrap();
+            let is_namespaced = !prescribed.namespace.is_empty();
+            let resource = format!("{}s", prescribed.kind.to_lowercase());
+            let mapped = prescribed.mapped(&resource, is_namespaced).unwrap();
+            let resource = GroupVersionResource::new("", "v1", resource);
+            let kind = world.rows.kind(&resource);
+            let owner = ready.owner_of(&mapped);
+            let entry = Entry::new(&ready.work, &mapped, kind, resource, is_namespaced, owner);
+            slots.push(Slot::new(ordinal, Target::Object(Arc::new(entry)), None));
+        }
+        install(world, &"w".into(), ready, slots);
+    }
+
+    fn fails(world: &mut Agent, at: usize, now: Instant) {
+        let failure = Failure {
+            reason: berth_api::conditions::manifest::APPLIED_FAILED,
+            message: "no".to_owned(),
+            retry: Retry::Backoff,
+        };
+        world.slot("w", at).unwrap().fails(failure, now);
+    }
+
+    #[test]
+    fn a_new_generation_ends_the_waits_of_manifests_that_stay() {
+        let (mut world, now) = (agent(), Instant::now());
+        let [a, b] = ["a", "b"].map(|name| object("ConfigMap", "n", name));
+        let first = ready(1, &[a.clone()]);
+        installs(&mut world, &first);
+        fails(&mut world, 0, now);
+        // A kind is served now: the manifests are mapped anew.
+        installs(&mut world, &first);
+        let slot = world.slot("w", 0).unwrap();
+        assert!(slot.waits_until(now).is_some(), "nothing has changed");
+        installs(&mut world, &ready(2, &[a, b]));
+        let slot = world.slot("w", 0).unwrap();
+        assert!(matches!(slot.applied, Some(Applied::Failed { .. })));
+        assert_eq!(slot.waits_until(now), None);
+    }
+
+    #[test]
+    fn a_namespace_that_was_created_ends_the_waits_in_it() {
+        let (mut world, now) = (agent(), Instant::now());
+        let manifests = [
+            object("Namespace", "", "n"),
+            object("ConfigMap", "n", "a"),
+            object("ConfigMap", "other", "a"),
+        ];
+        installs(&mut world, &ready(1, &manifests));
+        for at in 0..3 {
+            fails(&mut world, at, now);
+        }
+        let entry = world.slot("w", 0).unwrap().entry().cloned().unwrap();
+        let done = Done {
+            uid: "u".to_owned(),
+            resource_version: "1".to_owned(),
+            written: true,
+            settled: Settled::default(),
+            differences: Default::default(),
+        };
+        let ended = Ok((Outcome::Applied(done), None));
+        world.ended("w", 0, &entry, &ended, now);
+        let waits = [0, 1, 2].map(|at| world.slot("w", at).unwrap().waits_until(now).is_some());
+        assert_eq!(waits, [false, false, true]);
     }
 }

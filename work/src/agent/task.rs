@@ -143,6 +143,13 @@ impl Agent {
         let interval = self.settings.poll_interval;
         let metrics = self.metrics.clone();
         let (mut news, mut failed) = (None, None);
+        if let Ok((Outcome::Applied(done), _)) = ended
+            && done.written
+            && (entry.meta.group.as_str(), entry.meta.kind.as_str()) == ("", "Namespace")
+            && let Some(progress) = self.progress.get_mut(name)
+        {
+            progress.namespace_exists(&entry.meta.name);
+        }
         let slot = self.slot(name, at);
         let is_of = |it: &&mut Slot| it.entry().is_some_and(|it| Arc::ptr_eq(it, entry));
         let Some(slot) = slot.filter(is_of) else {
