@@ -230,3 +230,30 @@ async fn a_complete_work_is_frozen_until_its_rule_is_gone() {
         .has(&path, "updated", |it| it["data"]["key"] == "2")
         .await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_object_that_is_complete_is_reported_for_each_generation_and_updated_without_the_rule() {
+    let world = World::new().await;
+    let _agent = world.agent();
+    let rule = |expression: &str| json!([{"condition": "Complete", "type": "CEL", "celExpressions": [expression]}]);
+    let done = judging(&world, ("", "configmaps", "done"), rule("true"));
+    let open = judging(&world, ("", "configmaps", "open"), rule("false"));
+    let spec = json!({"manifestConfigs": [done, open]});
+    let maps = |value: &str| [world.map("done", value), world.map("open", value)];
+    world.create_with("partly", &maps("1"), spec).await;
+    world.reports("partly", "TT", "TT").await;
+    world.update("partly", &maps("2")).await;
+    let work = world.reports("partly", "TT", "TT").await;
+    assert_eq!(work["metadata"]["generation"], 2);
+    let value = |it: &Value, value: &str| it["data"]["key"] == value;
+    world
+        .has(&world.map_path("open"), "updated", |it| value(it, "2"))
+        .await;
+    let path = world.map_path("done");
+    world.has(&path, "not updated", |it| value(it, "1")).await;
+    world
+        .patch("partly", json!({"manifestConfigs": [open]}))
+        .await;
+    world.has(&path, "updated", |it| value(it, "2")).await;
+    world.reports("partly", "TT", "TT").await;
+}

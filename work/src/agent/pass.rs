@@ -13,6 +13,7 @@ use berth_api::work::ManifestWork;
 use berth_hub::{CallError, Cause};
 use berth_reconcile::queue::Done;
 use berth_reconcile::{Reference, Regarding, Work, failed, now};
+use berth_work_core::report::Applied;
 use berth_work_core::{Outcome, Retry};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
@@ -155,7 +156,7 @@ async fn try_each(on: &Work<Agent>, name: &Arc<str>, ready: &Ready, frozen: bool
         if let Task::Map = task {
             task = map(on, name, ready, at).await;
         }
-        let (until, error) = carry_out(on, name, ready, at, task).await;
+        let (until, error) = carry_out(on, name, ready, (at, frozen), task).await;
         let wait = on.world().next_check(name, at);
         again = [again, until, wait].into_iter().flatten().min();
         // An API server that answers is there, though it may be busy with objects of this kind.
@@ -175,7 +176,7 @@ async fn carry_out(
     on: &Work<Agent>,
     name: &Arc<str>,
     ready: &Ready,
-    at: usize,
+    (at, frozen): (usize, bool),
     task: Task,
 ) -> (Option<Instant>, Option<CallError>) {
     match task {
@@ -184,6 +185,10 @@ async fn carry_out(
         Task::Look(entry) => match look(on, &entry).await {
             Ok(unread) => {
                 note(on, name, at, unread);
+                let is_kept = matches!(on.world().task(name, at, frozen), Task::Keep);
+                if is_kept {
+                    keep(on, name, at);
+                }
                 (None, None)
             }
             Err(error) => {
@@ -191,6 +196,10 @@ async fn carry_out(
                 (waits(on, name, at), Some(error))
             }
         },
+        Task::Keep => {
+            keep(on, name, at);
+            (None, None)
+        }
         Task::Complete => {
             on.change(|world, _| {
                 if let Some(slot) = world.slot(name, at) {
@@ -243,6 +252,15 @@ async fn carry_out(
             (until, None)
         }
     }
+}
+
+/// Notes that an object which is not updated any more counts as applied.
+fn keep(on: &Work<Agent>, name: &str, at: usize) {
+    on.change(|world, _| {
+        if let Some(slot) = world.slot(name, at) {
+            slot.applied = Some(Applied::Complete);
+        }
+    });
 }
 
 /// A manifest waits, as its object could not be asked for: longer each time. Returns until when.

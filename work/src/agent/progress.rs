@@ -164,10 +164,10 @@ impl Slot {
             self.checks = former.checks;
             self.unread = former.unread;
             self.poll = former.poll;
-        } else if former.applied == Some(Applied::Complete) {
-            self.before = Some(Arc::clone(old));
         } else {
-            self.before = former.before;
+            // An object that is complete counts as applied: the manifest that was really applied is then still known.
+            let applied = former.applied == Some(Applied::Complete);
+            self.before = former.before.or(applied.then(|| Arc::clone(old)));
         }
     }
 
@@ -256,19 +256,21 @@ pub(crate) fn is_complete(work: &ManifestWork) -> bool {
     status.is_some_and(|it| has_ended(&it.conditions))
 }
 
-/// Returns true if an object of the ManifestWork is done: it is not updated any more.
+/// The objects of the ManifestWork that are done: they are not updated any more.
+pub(crate) fn complete_objects(work: &ManifestWork) -> impl Iterator<Item = &ManifestResourceMeta> {
+    let status = work.status.iter();
+    let manifests = status.flat_map(|it| &it.resource_status.manifests);
+    let complete = manifests.filter(|it| has_ended(&it.conditions));
+    complete.map(|it| &it.resource_meta)
+}
+
+/// Returns true if an object of the ManifestWork is done.
 pub(crate) fn is_object_complete(work: &ManifestWork, meta: &ManifestResourceMeta) -> bool {
-    let manifests = work
-        .status
-        .iter()
-        .flat_map(|it| &it.resource_status.manifests);
     let of = |it: &ManifestResourceMeta| {
         (&it.group, &it.kind, &it.namespace, &it.name)
             == (&meta.group, &meta.kind, &meta.namespace, &meta.name)
     };
-    manifests
-        .filter(|it| of(&it.resource_meta))
-        .any(|it| has_ended(&it.conditions))
+    complete_objects(work).any(of)
 }
 
 fn has_ended(conditions: &[Condition]) -> bool {

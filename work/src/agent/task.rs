@@ -22,8 +22,10 @@ pub(super) enum Task {
     Nothing(Option<Instant>),
     /// The object is as the manifest says.
     Complete,
-    /// A frozen object is read for the status: its conditions must count for this generation, too.
+    /// An object that is not updated any more is read for the status: its conditions must count for this generation, too.
     Look(Arc<Entry>),
+    /// An object is complete, and not updated any more. It counts as applied.
+    Keep,
     /// The kind may be served now.
     Map,
     /// The object is as the manifest says, but its executor may not have the permissions any more.
@@ -58,7 +60,9 @@ impl Agent {
         let work = self.works.get(name).unwrap_or(&progress.source);
         if frozen || is_object_complete(work, &entry.meta) {
             return match self.is_read(entry) {
+                true if !frozen && slot.applied.is_none() => Task::Keep,
                 true => Task::Nothing(None),
+                false if waits.is_some() => Task::Nothing(waits),
                 false => Task::Look(Arc::clone(entry)),
             };
         }

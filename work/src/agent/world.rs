@@ -18,7 +18,7 @@ use super::mapping::Mapping;
 use super::metrics::Metrics;
 use super::objects::{Arrived, Entry, Evaluator, Known, ObjectId, Prescriptions};
 use super::permissions::Permissions;
-use super::progress::{Progress, Target, Wait, is_complete};
+use super::progress::{Progress, Target, Wait, complete_objects, is_complete};
 use super::rows::{RowId, Rows, Sight};
 use super::settings::Settings;
 use super::{HUB, MANAGED, lifecycle, pass, removal, status, table};
@@ -220,6 +220,7 @@ impl Agent {
                 && a.deletion_timestamp.is_some() == b.deletion_timestamp.is_some()
                 && has_finalizer(it) == has_finalizer(&work)
                 && is_complete(it) == is_complete(&work)
+                && complete_objects(it).eq(complete_objects(&work))
         });
         if !same {
             wakes.wake(Key::Work(Arc::clone(&name)));
