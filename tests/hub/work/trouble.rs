@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use berth_testkit::cluster::{Cluster, rule};
+use berth_testkit::cluster::{Cluster, fresh, rule};
 use berth_testkit::{eventually, when};
 use http::Method;
 use serde_json::{Value, json};
@@ -56,9 +56,10 @@ async fn a_kind_that_cannot_be_listed_does_not_stop_the_others() {
         });
         // Only the watch shows changes in time.
         let _agent = world.agent_with(&["--status-sync-interval=1h"]);
+        let name = fresh("unlisted");
         let manifests = [secret(&world, "s"), world.map("a", "1")];
-        world.create("unlisted", &manifests).await;
-        world.reports("unlisted", "TT", "TT").await;
+        world.create(&name, &manifests).await;
+        world.reports(&name, "TT", "TT").await;
 
         // The kind is watched as soon as it can be listed.
         proxy.rule(|_| Fault::Pass);
@@ -91,9 +92,9 @@ async fn roles_that_cannot_be_listed_do_not_stop_executors() {
     let _agent = world.agent();
     let manifests = [world.map("a", "1")];
     world
-        .create_with("unlisted", &manifests, executor(&world, "writer"))
+        .create_with("unlisted-roles", &manifests, executor(&world, "writer"))
         .await;
-    world.reports("unlisted", "T", "T").await;
+    world.reports("unlisted-roles", "T", "T").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -106,13 +107,13 @@ async fn objects_of_an_api_that_is_down_keep_no_others_waiting() {
     let _agent = world.agent();
     let mut manifests: Vec<_> = (0..4).map(|at| secret(&world, &format!("s{at}"))).collect();
     manifests.push(world.map("a", "1"));
-    world.create("down", &manifests).await;
-    let work = world.reports("down", "FFFFT", "UUUUT").await;
+    world.create("api-down", &manifests).await;
+    let work = world.reports("api-down", "FFFFT", "UUUUT").await;
     let message = of_manifest(&work, 0, "Applied")["message"].clone();
     let message = message.as_str().unwrap();
     assert!(message.contains("the line says 503"), "{message}");
     proxy.rule(|_| Fault::Pass);
-    world.reports("down", "TTTTT", "TTTTT").await;
+    world.reports("api-down", "TTTTT", "TTTTT").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -125,10 +126,12 @@ async fn what_was_created_is_listed_though_others_get_no_response() {
     let _agent = world.agent();
     let secrets: Vec<_> = (0..3).map(|at| secret(&world, &format!("s{at}"))).collect();
     let with_map = [&[world.map("a", "1")][..], &secrets].concat();
-    world.create("cut", &with_map).await;
+    world.create("cut-off", &with_map).await;
     let lists_it = |it: &Value| it["status"]["appliedResources"][0]["name"] == "a";
-    world.applied("cut", "lists the ConfigMap", lists_it).await;
-    world.update("cut", &secrets).await;
+    world
+        .applied("cut-off", "lists the ConfigMap", lists_it)
+        .await;
+    world.update("cut-off", &secrets).await;
     world.lacks(&world.map_path("a")).await;
 }
 
@@ -141,14 +144,14 @@ async fn what_was_created_and_never_listed_goes_when_its_manifest_goes() {
     });
     let _agent = world.agent();
     let maps = ["a", "b"].map(|name| world.map(name, "1"));
-    world.create("unlisted", &maps).await;
-    world.reports("unlisted", "TT", "TT").await;
-    world.update("unlisted", &maps[1..]).await;
+    world.create("unrecorded", &maps).await;
+    world.reports("unrecorded", "TT", "TT").await;
+    world.update("unrecorded", &maps[1..]).await;
     world.lacks(&world.map_path("a")).await;
     proxy.rule(|_| Fault::Pass);
-    world.reports("unlisted", "T", "T").await;
+    world.reports("unrecorded", "T", "T").await;
     let lists_it = |it: &Value| it["status"]["appliedResources"][0]["name"] == "b";
-    world.applied("unlisted", "lists b", lists_it).await;
+    world.applied("unrecorded", "lists b", lists_it).await;
 }
 
 /// Returns true if the request writes the list of an AppliedManifestWork.
@@ -163,8 +166,8 @@ async fn manifests_that_were_replaced_meanwhile_delete_nothing() {
     let (world, proxy) = proxied().await;
     let _agent = world.agent();
     let [a, b, c] = ["a", "b", "c"].map(|name| world.map(name, "1"));
-    world.create("old", &[a.clone(), b.clone()]).await;
-    world.reports("old", "TT", "TT").await;
+    world.create("replaced", &[a.clone(), b.clone()]).await;
+    world.reports("replaced", "TT", "TT").await;
     let path = world.map_path("b");
     let before = world.has(&path, "there", |_| true).await;
 
@@ -176,22 +179,92 @@ async fn manifests_that_were_replaced_meanwhile_delete_nothing() {
         }
         Fault::Pass
     });
-    world.update("old", &[a.clone(), c.clone()]).await;
+    world.update("replaced", &[a.clone(), c.clone()]).await;
     eventually("the request for c", async || {
         when((), |()| proxy.any(creates_c))
     })
     .await;
-    world.update("old", &[a, b, c]).await;
+    world.update("replaced", &[a, b, c]).await;
     // The agent has seen the new manifests when it has seen a later ManifestWork.
-    world.create("later", &[world.map("later", "1")]).await;
     world
-        .work_has("later", "a finalizer", |it| {
+        .create("seen-later", &[world.map("seen-later", "1")])
+        .await;
+    world
+        .work_has("seen-later", "a finalizer", |it| {
             it["metadata"]["finalizers"].is_array()
         })
         .await;
     proxy.rule(|_| Fault::Pass);
     proxy.line(Line::Up);
-    world.reports("old", "TTT", "TTT").await;
+    world.reports("replaced", "TTT", "TTT").await;
     let after = world.has(&path, "there", |_| true).await;
     assert_eq!(after["metadata"]["uid"], before["metadata"]["uid"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_watch_that_was_refused_once_goes_on() {
+    let (world, proxy) = proxied().await;
+    let _agent = world.agent_with(&["--status-sync-interval=1h"]);
+    world.create("refused-watch", &[world.map("a", "1")]).await;
+    world.reports("refused-watch", "T", "T").await;
+    let namespace = world.namespace.clone();
+    let of_maps = move |it: &Asked| it.watches() && reads_all(it, &namespace, "configmaps");
+    refuse_watches(&proxy, of_maps).await;
+    let path = world.map_path("a");
+    world.change(&path, json!({"data": {"key": "2"}})).await;
+    world
+        .has(&path, "put back", |it| it["data"]["key"] == "1")
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_watch_of_roles_that_was_refused_once_goes_on() {
+    let (world, proxy) = proxied().await;
+    let cluster = Cluster::shared().await;
+    let account = cluster.service_account(&world.namespace, "writer").await;
+    let rules = [rule(&VERBS, "", &["configmaps"], &["a"])];
+    cluster.grant_in(&world.namespace, &account, &rules).await;
+    let _agent = world.agent();
+    let manifests = [world.map("a", "1")];
+    world
+        .create_with("refused-roles", &manifests, executor(&world, "writer"))
+        .await;
+    world.reports("refused-roles", "T", "T").await;
+    refuse_watches(&proxy, |it| {
+        it.watches() && it.path.ends_with("/rolebindings")
+    })
+    .await;
+    let bindings = format!(
+        "/apis/rbac.authorization.k8s.io/v1/namespaces/{}/rolebindings",
+        world.namespace
+    );
+    let all = world.managed.get(&bindings).await.unwrap().ok().clone();
+    for binding in all["items"].as_array().unwrap() {
+        let name = binding["metadata"]["name"].as_str().unwrap();
+        let deleted = world.managed.delete(&format!("{bindings}/{name}")).await;
+        assert_eq!(deleted.unwrap().code, 200);
+    }
+    world.reports("refused-roles", "F", "T").await;
+}
+
+/// Ends all watches, refuses one of these, and returns when another one of these has begun.
+async fn refuse_watches(proxy: &Proxy, is: impl Fn(&Asked) -> bool + Clone + Send + 'static) {
+    let of = is.clone();
+    let mut has_refused = false;
+    proxy.rule(
+        move |asked| match of(asked) && !std::mem::replace(&mut has_refused, of(asked)) {
+            true => Fault::Answer(403),
+            false => Fault::Pass,
+        },
+    );
+    proxy.cut_watches();
+    eventually("a watch after a refused one", async || {
+        let watches = proxy.asked(&is);
+        let refused = watches.iter().position(|it| it.fault == Fault::Answer(403));
+        let after = refused.map(|at| &watches[at + 1..]);
+        when((), |()| {
+            after.is_some_and(|it| it.iter().any(|it| it.answered.is_some()))
+        })
+    })
+    .await;
 }

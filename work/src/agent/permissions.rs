@@ -130,6 +130,12 @@ impl Permissions {
         concerned.filter(|_| !is_waiting).unwrap_or_default()
     }
 
+    /// Returns true if permissions are asked for at intervals, as this kind cannot be watched.
+    pub(crate) fn is_polled(&self, kind: RbacKind) -> bool {
+        let known = self.0.as_ref();
+        known.is_some_and(|it| it.sights[kind as usize] == Sight::Polled)
+    }
+
     /// Notes that a list or a watch failed with this code. Returns true if permissions are asked for at intervals from now on.
     fn fails(&mut self, kind: RbacKind, code: u16) -> bool {
         let known = self.0.as_mut();

@@ -176,6 +176,11 @@ impl Rows {
         self.rows.get(row).map(|(_, sight)| (*row, sight))
     }
 
+    /// What is known about a row.
+    pub(crate) fn sight(&self, row: RowId) -> Option<&Sight> {
+        self.rows.get(&row).map(|(_, sight)| sight)
+    }
+
     /// What a row watches.
     pub(crate) fn place(&self, row: RowId) -> Option<&Place> {
         self.rows.get(&row).map(|(place, _)| place)

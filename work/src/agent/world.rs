@@ -469,6 +469,18 @@ impl World for Agent {
         }
     }
 
+    fn regained_sight(&mut self, kind: Kind, _: Now, wakes: &mut Wakes<Self>) {
+        let is_polled = match kind {
+            Kind::Objects(row) => self.rows.sight(row) == Some(&Sight::Polled),
+            Kind::Permissions(kind) => self.permissions.is_polled(kind),
+            Kind::Works | Kind::Applied | Kind::Definitions => false,
+        };
+        // Its list ends the polling.
+        if is_polled {
+            wakes.list_anew(kind);
+        }
+    }
+
     async fn work(on: &Work<Self>, key: &Key) -> Done {
         match key {
             Key::Work(name) => pass::work(on, name).await,
