@@ -162,6 +162,28 @@ fn lists_objects(asked: &Asked) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_list_that_is_refused_is_written_less_and_less_often() {
+    let (world, proxy) = proxied().await;
+    proxy.rule(|asked| match lists_objects(asked) {
+        true => Fault::Answer(403),
+        false => Fault::Pass,
+    });
+    let _agent = world.agent();
+    world.create("refused-list", &[world.map("a", "1")]).await;
+    let tries = eventually("five tries", async || {
+        when(proxy.asked(lists_objects), |it| it.len() >= 5)
+    })
+    .await;
+    let gap = |at: usize| tries[at + 1].at - tries[at].at;
+    // The first ones may follow changes.
+    assert!(
+        gap(3) > gap(1) * 2,
+        "{:?}",
+        (1..4).map(gap).collect::<Vec<_>>()
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn manifests_that_were_replaced_meanwhile_delete_nothing() {
     let (world, proxy) = proxied().await;
     let _agent = world.agent();

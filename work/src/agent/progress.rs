@@ -44,6 +44,8 @@ pub(crate) struct Progress {
     pub(crate) is_stale: bool,
     /// Objects of former manifests that exist, and may not be in the stored list yet.
     pub(crate) unlisted: Vec<AppliedManifestResourceMeta>,
+    /// The list could not be written; when to try again.
+    pub(crate) list_wait: Option<Wait>,
     /// When objects that are no longer prescribed are looked at again.
     pub(crate) stale_wait: Option<Wait>,
 }

@@ -1,13 +1,13 @@
 //! The objects that the agent has applied for a ManifestWork, as its AppliedManifestWork lists them; and the deletion of those that left
 //! the manifests.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use berth_api::plan::{Action, Target, Write};
 use berth_api::work::{AppliedManifestResourceMeta, AppliedManifestWork};
 use berth_hub::CallError;
 use berth_reconcile::{Work, WriteOutcome, now};
-use berth_work_core::{Listed, recorded, stale};
+use berth_work_core::{Listed, Retry, recorded, stale};
 use serde_json::{Value, json};
 
 use super::facts::applied_works;
@@ -17,9 +17,6 @@ use super::progress::{Progress, Target as Of, Wait};
 use super::removing::remove_all;
 use super::targets::Ready;
 use super::world::Agent;
-
-/// How long a refused write of the list waits.
-const AGAIN: Duration = Duration::from_millis(500);
 
 /// Records the objects of a work that exist, and deletes those that it does not prescribe any more, if `deletes`. Returns when to look
 /// again.
@@ -82,13 +79,20 @@ pub(crate) async fn record(
             .map(|applied| status(applied, json!({"appliedResources": resources})));
         let outcome = on.carry_out(write.into_iter().collect()).await;
         if matches!(outcome, WriteOutcome::Failed(_)) {
-            again = Some(again.map_or(now + AGAIN, |it: Instant| it.min(now + AGAIN)));
+            let wait = on.change(|world, _| {
+                let progress = world.progress.get_mut(name)?;
+                let wait = Wait::after(progress.list_wait, Retry::Backoff, now);
+                progress.list_wait = Some(wait);
+                Some(wait.until)
+            });
+            again = [again, wait].into_iter().flatten().min();
             return failed.map_or(Ok(again), Err);
         }
     }
     on.change(|world, _| {
         if let Some(progress) = world.progress.get_mut(name) {
             progress.unlisted.clear();
+            progress.list_wait = None;
         }
     });
     failed.map_or(Ok(again), Err)

@@ -129,6 +129,7 @@ fn install(world: &mut Agent, name: &Arc<str>, ready: &Ready, mut slots: Vec<Slo
         is_tried: false,
         is_stale: false,
         unlisted,
+        list_wait: None,
         stale_wait: None,
     };
     world.progress.insert(Arc::clone(name), progress);
