@@ -8,7 +8,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use super::executing::{VERBS, executor};
-use super::world::{World, of_manifest};
+use super::world::{World, namespace, of_manifest};
 use crate::lifecycle::proxy::{Asked, Fault, Line, Proxy};
 
 /// A world whose agent reaches the managed cluster through a proxy. The test does not.
@@ -289,4 +289,50 @@ async fn refuse_watches(proxy: &Proxy, is: impl Fn(&Asked) -> bool + Clone + Sen
         })
     })
     .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_object_that_is_deleted_while_its_watch_is_replaced_is_created_anew() {
+    let (world, proxy) = proxied().await;
+    let _agent = world.agent();
+    let mut namespaces = Vec::new();
+    for _ in 0..9 {
+        let name = fresh("wide");
+        namespace(&world.managed, &name).await;
+        namespaces.push(name);
+    }
+    let maps: Vec<_> = (namespaces.iter())
+        .map(|namespace| {
+            let mut map = world.map("a", "1");
+            map["metadata"]["namespace"] = json!(namespace);
+            map
+        })
+        .collect();
+    world.create("wide", &maps[..8]).await;
+    world.reports("wide", &"T".repeat(8), &"T".repeat(8)).await;
+    let path = format!("/api/v1/namespaces/{}/configmaps/a", namespaces[0]);
+    let before = world.has(&path, "there", |_| true).await;
+    let line = Arc::clone(&proxy);
+    let lists_all = |it: &Asked| it.path == "/api/v1/configmaps" && !it.watches();
+    proxy.rule(move |asked| {
+        if lists_all(asked) {
+            line.line(Line::Hangs);
+        }
+        Fault::Pass
+    });
+    world.update("wide", &maps).await;
+    eventually("a list of all ConfigMaps", async || {
+        when((), |()| proxy.any(lists_all))
+    })
+    .await;
+    let deleted = world.managed.delete(&path).await.unwrap();
+    assert_eq!(deleted.code, 200);
+    proxy.rule(|_| Fault::Pass);
+    proxy.line(Line::Up);
+    world
+        .has(&path, "created anew", |it| {
+            it["metadata"]["uid"] != before["metadata"]["uid"]
+        })
+        .await;
+    world.reports("wide", &"T".repeat(9), &"T".repeat(9)).await;
 }

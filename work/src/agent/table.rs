@@ -20,6 +20,9 @@ pub(crate) fn update(on: &Work<Agent>) {
         .unwrap_or_else(std::sync::PoisonError::into_inner);
     let (added, removed) = on.change(|world, _| {
         let changes = world.rows.changes();
+        for row in &changes.removed {
+            world.forgets(*row);
+        }
         let mut added = Vec::new();
         for (row, place) in changes.added {
             world.awaits(row);

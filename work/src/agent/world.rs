@@ -60,8 +60,8 @@ pub(crate) struct Agent {
     /// Waits for objects of deleted AppliedManifestWorks.
     pub(crate) removals: HashMap<Arc<str>, Wait>,
     definitions: HashMap<Box<str>, Definition>,
-    /// Objects that the first list of their row will show, if they exist.
-    awaited: HashMap<RowId, Vec<ObjectId>>,
+    /// Objects that the first list of their row will show, if they exist, and that nothing has shown yet.
+    awaited: HashMap<RowId, HashSet<ObjectId>>,
 }
 
 // === impl Agent ===
@@ -131,16 +131,21 @@ impl Agent {
         row.map(|(row, _)| row)
     }
 
-    /// The first list of this row will show these objects, if they exist.
+    /// The first list of a row will show its objects, if they exist. Those that another row has shown may have been deleted since.
     pub(crate) fn awaits(&mut self, row: RowId) {
         let rows = &self.rows;
-        let unknown = (self.objects.iter()).filter(|(_, known)| matches!(known, Known::Unknown));
-        let of_row = unknown.filter(|(id, _)| {
+        let objects = (self.objects.iter()).filter(|(_, it)| !matches!(it, Known::Missing));
+        let of_row = objects.filter(|(id, _)| {
             let of = rows.row_of(id.kind, id.namespace());
             of.is_some_and(|(of, _)| of == row)
         });
         let awaited = of_row.map(|(id, _)| id.clone()).collect();
         self.awaited.insert(row, awaited);
+    }
+
+    /// A row is watched no more.
+    pub(crate) fn forgets(&mut self, row: RowId) {
+        self.awaited.remove(&row);
     }
 
     /// Notes what is now known of an object. Wakes the works that it concerns.
@@ -372,6 +377,9 @@ impl World for Agent {
             (Kind::Objects(row), Fact::Object(arrived)) => {
                 if let Some(place) = self.rows.place(row) {
                     let id = ObjectId::new(place.kind, &object.namespace, &object.name);
+                    if let Some(awaited) = self.awaited.get_mut(&row) {
+                        awaited.remove(&id);
+                    }
                     self.sees(&id, Known::Present(Arc::new(arrived)), wakes);
                 }
             }
@@ -445,9 +453,7 @@ impl World for Agent {
             Kind::Objects(row) => {
                 self.rows.sees(row, Sight::Listed);
                 for id in self.awaited.remove(&row).unwrap_or_default() {
-                    if let Some(known @ Known::Unknown) = self.objects.get_mut(&id) {
-                        *known = Known::Missing;
-                    }
+                    self.sees(&id, Known::Missing, wakes);
                 }
                 wakes.extend(self.works_in(row).into_iter().map(Key::Work));
             }
