@@ -4,7 +4,7 @@ use berth_testkit::cluster::{Cluster, rule};
 use berth_testkit::csr::Csr;
 use serde_json::{Value, json};
 
-use super::world::{World, condition};
+use super::world::{World, condition, of_manifest, said};
 
 pub const VERBS: [&str; 5] = ["create", "update", "patch", "get", "delete"];
 
@@ -27,7 +27,7 @@ async fn an_executor_needs_the_rights_itself() {
     world
         .create_with("some", &maps, executor(&world, "writer"))
         .await;
-    let work = world.reports("some", "TF", "TF").await;
+    let work = world.reports("some", "TF", "TU").await;
     let message =
         condition(&work["status"]["resourceStatus"]["manifests"][1], "Applied")["message"].clone();
     let message = message.as_str().unwrap();
@@ -39,7 +39,7 @@ async fn an_executor_needs_the_rights_itself() {
     world
         .create_with("none", &[world.map("c", "1")], executor(&world, "nobody"))
         .await;
-    world.reports("none", "F", "F").await;
+    world.reports("none", "F", "U").await;
     world.lacks(&world.map_path("c")).await;
 }
 
@@ -87,7 +87,7 @@ async fn what_an_executor_may_do_follows_its_roles_without_a_restart() {
     // The object is as the manifest says, and nobody changes it.
     let none = json!({"rules": []});
     world.managed.merge(&role, &none).await.unwrap().ok();
-    let work = world.reports("follows", "F", "T").await;
+    let work = world.reports("follows", "F", "U").await;
     let applied = condition(&work["status"]["resourceStatus"]["manifests"][0], "Applied");
     let message = applied["message"].as_str().unwrap();
     assert!(
@@ -101,7 +101,7 @@ async fn what_an_executor_may_do_follows_its_roles_without_a_restart() {
 
     let deleted = world.managed.delete(&binding).await.unwrap();
     assert_eq!(deleted.code, 200, "{deleted:?}");
-    world.reports("follows", "F", "T").await;
+    world.reports("follows", "F", "U").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -130,4 +130,63 @@ async fn with_the_gate_objects_are_written_as_the_executor() {
     let created = world.has(&csr.path(), "there", |_| true).await;
     let user = format!("system:serviceaccount:{}:writer", world.namespace);
     assert_eq!(created["spec"]["username"], user);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_an_executor_may_not_read_is_not_reported() {
+    let world = World::new().await;
+    let cluster = Cluster::shared().await;
+    let account = cluster.service_account(&world.namespace, "reader").await;
+    let mine = json!({"metadata": {"name": "mine", "labels": {"key": "known"}}});
+    let maps = format!("/api/v1/namespaces/{}/configmaps", world.namespace);
+    let created = world.managed.post(&maps, &mine).await.unwrap();
+    assert_eq!(created.code, 201, "{created:?}");
+    let _agent = world.agent();
+    let mut spec = executor(&world, "reader");
+    let identifier = json!({
+        "group": "", "resource": "configmaps", "namespace": world.namespace, "name": "mine",
+    });
+    spec["manifestConfigs"] = json!([{
+        "resourceIdentifier": identifier,
+        "feedbackRules": [{"type": "JSONPaths", "jsonPaths": [{"name": "key", "path": ".metadata.labels.key"}]}],
+        "conditionRules": [{"condition": "Known", "type": "CEL", "celExpressions": ["object.metadata.labels.key == 'known'"]}],
+    }]);
+    world
+        .create_with("reads", &[world.map("mine", "1")], spec)
+        .await;
+    let is_silent = |work: &Value| {
+        let available = of_manifest(work, 0, "Available");
+        let [status, reason, message] = said(&available);
+        assert_eq!((status, reason), ("Unknown", "FetchingResourceFailed"));
+        let denial = "not allowed to apply the resource  configmaps";
+        assert!(message.contains(denial), "{message}");
+        let manifest = &work["status"]["resourceStatus"]["manifests"][0];
+        assert_eq!(manifest["statusFeedback"]["values"], Value::Null, "{work}");
+        for type_ in ["Drifted", "Known", "StatusFeedbackSynced"] {
+            assert_eq!(of_manifest(work, 0, type_), Value::Null, "{type_}");
+        }
+    };
+    is_silent(&world.reports("reads", "F", "U").await);
+
+    let rules = [rule(&VERBS, "", &["configmaps"], &["mine"])];
+    cluster.grant_in(&world.namespace, &account, &rules).await;
+    let work = world.reports("reads", "T", "T").await;
+    let manifest = &work["status"]["resourceStatus"]["manifests"][0];
+    let value = &manifest["statusFeedback"]["values"][0]["fieldValue"]["string"];
+    assert_eq!(value, "known");
+    assert_eq!(of_manifest(&work, 0, "Known")["status"], "True");
+
+    // What was reported before goes, too.
+    let bindings = format!(
+        "/apis/rbac.authorization.k8s.io/v1/namespaces/{}/rolebindings",
+        world.namespace
+    );
+    let all = world.managed.get(&bindings).await.unwrap().ok().clone();
+    for binding in all["items"].as_array().unwrap() {
+        let name = binding["metadata"]["name"].as_str().unwrap();
+        let path = format!("{bindings}/{name}");
+        let deleted = world.managed.delete(&path).await.unwrap();
+        assert_eq!(deleted.code, 200, "{deleted:?}");
+    }
+    is_silent(&world.reports("reads", "F", "U").await);
 }

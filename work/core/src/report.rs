@@ -65,6 +65,8 @@ pub enum Live<'a> {
     Missing,
     /// It could not be read; the error. Reported fields and conditions of condition rules stay as they are stored.
     Failed(&'a str),
+    /// The executor may not read it; what it may not. Reported fields, and conditions of rules other than Complete, are removed.
+    Withheld(&'a str),
     /// The manifest does not identify an object: it is invalid, or the cluster does not have its kind.
     Incomplete,
 }
@@ -160,10 +162,14 @@ impl Observed<'_> {
         } else {
             self.keep_complete(&mut conditions);
         }
+        if let Live::Withheld(_) = self.live {
+            feedback = StatusFeedbackResult::default();
+            conditions.remove(manifest::STATUS_FEEDBACK_SYNCED);
+        }
         self.set_health(&mut conditions, stamp, counted);
         self.set_drift(&mut conditions, counted);
         match self.live {
-            Live::Evaluated(_) => conditions.remove_unset_rules(),
+            Live::Evaluated(_) | Live::Withheld(_) => conditions.remove_unset_rules(),
             Live::Missing | Live::Failed(_) | Live::Incomplete => conditions.remove_old_rules(),
         }
         ManifestCondition {
@@ -210,7 +216,7 @@ impl Observed<'_> {
                 let message = "Resource is not available".to_owned();
                 (FALSE, manifest::RESOURCE_NOT_AVAILABLE, message)
             }
-            Live::Failed(error) => {
+            Live::Failed(error) | Live::Withheld(error) => {
                 let message = format!("Failed to fetch resource: {error}");
                 let message = shortened(message, LONGEST_ERROR);
                 (UNKNOWN, manifest::FETCHING_RESOURCE_FAILED, message)
@@ -242,7 +248,7 @@ impl Observed<'_> {
             Live::Missing if is_complete && is_judged => return,
             Live::Missing if is_complete => Health::Settled,
             Live::Missing => health::missing(group, kind),
-            Live::Failed(_) | Live::Incomplete => {
+            Live::Failed(_) | Live::Withheld(_) | Live::Incomplete => {
                 let rules = self.rules.conditions;
                 let is_by_rule = conditions::sets(&self.meta, rules, of_work::PROGRESSING);
                 if health::has_rule(group, kind) && !is_judged && !is_by_rule {

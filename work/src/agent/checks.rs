@@ -1,4 +1,4 @@
-//! When to ask whether an executor still has the permissions for an object.
+//! When to ask whether an executor still has the permissions for an object, and whether it may read the object.
 
 use std::time::{Duration, Instant};
 
@@ -14,6 +14,19 @@ const UNWATCHED: Duration = Duration::from_secs(300);
 pub(crate) struct Checks {
     /// The next two times to ask.
     due: [Option<Instant>; 2],
+}
+
+/// What may be reported of an object. The agent reads it with its own permissions, so that its content must not reach the hub on behalf of
+/// an executor that may not read it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// There is no executor, or it may read the object.
+    #[default]
+    Open,
+    /// It was not asked yet.
+    Unknown,
+    /// The executor may not read the object; the refusal.
+    Closed(String),
 }
 
 // === impl Checks ===

@@ -9,6 +9,7 @@ use berth_reconcile::{Writer, now};
 use berth_work_core::executor::{self, Account};
 use berth_work_core::{Applying, Failure, Holding, Mapped, Response, Retry, Settled, Step};
 use http::HeaderValue;
+use k8s_openapi::api::authorization::v1::SubjectAccessReviewSpec;
 use serde_json::{Value, json};
 
 use super::call::{IMPERSONATE_USER, create_call};
@@ -26,6 +27,15 @@ const REVIEWS: &str = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
 /// The answers, and when the questions were sent.
 #[derive(Debug, Default)]
 pub(crate) struct Executors(Mutex<HashMap<Question, (bool, Instant)>>);
+
+/// The executor may not write an object.
+#[derive(Debug)]
+pub(crate) struct Denied {
+    /// Why.
+    pub(crate) failure: Failure,
+    /// It may read the object.
+    pub(crate) may_read: bool,
+}
 
 /// May this account do this with this object?
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -49,18 +59,24 @@ impl Executors {
         entry: &Entry,
         agent_namespace: &str,
         since: Option<Instant>,
-    ) -> Result<Option<Failure>, CallError> {
+    ) -> Result<Option<Denied>, CallError> {
+        let unreadable = |failure| {
+            Ok(Some(Denied {
+                failure,
+                may_read: false,
+            }))
+        };
         let account = match executor::account(entry.executor()) {
             Ok(None) => return Ok(None),
             Ok(Some(account)) => account,
-            Err(failure) => return Ok(Some(failure)),
+            Err(failure) => return unreadable(failure),
         };
         // An invalid manifest fails when it is applied.
         let Ok(object) = entry.prescribed() else {
             return Ok(None);
         };
         if let Some(failure) = executor::agents_own(&object, agent_namespace) {
-            return Ok(Some(failure));
+            return unreadable(failure);
         }
         for review in account.questions(&object, entry.owner.holding) {
             let attributes = review.resource_attributes.as_ref();
@@ -68,30 +84,46 @@ impl Executors {
                 .and_then(|it| it.verb.clone())
                 .unwrap_or_default();
             let question = Question::new(&account, &object, &verb);
-            let allowed = match self.known(&question, since) {
-                Some(allowed) => allowed,
-                None => {
-                    let body = json!({
-                        "apiVersion": "authorization.k8s.io/v1",
-                        "kind": "SubjectAccessReview",
-                        "spec": review,
-                    });
-                    let call = Call::post(REVIEWS, body.to_string());
-                    let sent = now().instant;
-                    let review: Value = cluster.send(call).await?.json()?;
-                    let allowed = review["status"]["allowed"] == true;
-                    self.learn(question, allowed, sent);
-                    allowed
-                }
-            };
-            if !allowed {
-                return Ok(Some(account.refused(&object, &verb)));
+            if !self.is_allowed(cluster, question, review, since).await? {
+                let question = Question::new(&account, &object, "get");
+                let review = account.question(&object, "get");
+                let may_read = self.is_allowed(cluster, question, review, since).await?;
+                let failure = account.refused(&object, &verb);
+                return Ok(Some(Denied { failure, may_read }));
             }
         }
         if executor::may_escalate(&object) {
-            return escalates(cluster, entry, &account, &object).await;
+            let failure = escalates(cluster, entry, &account, &object).await?;
+            return Ok(failure.map(|failure| Denied {
+                failure,
+                may_read: true,
+            }));
         }
         Ok(None)
+    }
+
+    /// Asks the API server, unless the answer is known.
+    async fn is_allowed(
+        &self,
+        cluster: &Writer,
+        question: Question,
+        review: SubjectAccessReviewSpec,
+        since: Option<Instant>,
+    ) -> Result<bool, CallError> {
+        if let Some(allowed) = self.known(&question, since) {
+            return Ok(allowed);
+        }
+        let body = json!({
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SubjectAccessReview",
+            "spec": review,
+        });
+        let call = Call::post(REVIEWS, body.to_string());
+        let sent = now().instant;
+        let review: Value = cluster.send(call).await?.json()?;
+        let allowed = review["status"]["allowed"] == true;
+        self.learn(question, allowed, sent);
+        Ok(allowed)
     }
 
     fn known(&self, question: &Question, since: Option<Instant>) -> Option<bool> {

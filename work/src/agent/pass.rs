@@ -13,15 +13,16 @@ use berth_api::work::ManifestWork;
 use berth_hub::{CallError, Cause};
 use berth_reconcile::queue::Done;
 use berth_reconcile::{Reference, Regarding, Work, failed, now};
+use berth_work_core::Retry;
 use berth_work_core::report::Applied;
-use berth_work_core::{Outcome, Retry};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
+use super::checks::Access;
 use super::facts::has_finalizer;
 use super::objects::Entry;
 use super::progress::{Progress, Target, is_complete};
 use super::rows::Sight;
-use super::run::{learn, look, note, refusal};
+use super::run::{Tried, learn, look, note, refusal};
 use super::targets::{self, Ready};
 use super::task::Task;
 use super::world::{Agent, Key};
@@ -156,7 +157,12 @@ async fn try_each(on: &Work<Agent>, name: &Arc<str>, ready: &Ready, frozen: bool
         if let Task::Map = task {
             task = map(on, name, ready, at).await;
         }
-        let (until, error) = carry_out(on, name, ready, (at, frozen), task).await;
+        let is_check_only = matches!(task, Task::Check { is_kept: true, .. });
+        let (mut until, mut error) = carry_out(on, name, ready, (at, frozen), task).await;
+        if is_check_only && error.is_none() {
+            let task = on.world().task(name, at, frozen);
+            (until, error) = carry_out(on, name, ready, (at, frozen), task).await;
+        }
         let wait = on.world().next_check(name, at);
         again = [again, until, wait].into_iter().flatten().min();
         // An API server that answers is there, though it may be busy with objects of this kind.
@@ -229,20 +235,30 @@ async fn carry_out(
             }
             (until, error)
         }
-        Task::Check(entry, since) => {
+        Task::Check {
+            entry,
+            since,
+            is_kept,
+        } => {
             let begun = now().instant;
-            let refusal = match refusal(on, &entry, Some(since)).await {
-                Ok(refusal) => refusal,
+            let denied = match refusal(on, &entry, Some(since)).await {
+                Ok(denied) => denied.map(Tried::denied),
                 Err(error) => return (waits(on, name, at), Some(error)),
             };
             let (until, news) = on.change(|world, _| {
                 world.permissions_answered(name, at, begun);
-                if let Some(failure) = refusal {
-                    let ended = Ok((Outcome::Failed(failure), None));
-                    return world.ended(name, at, &entry, &ended, begun);
-                }
-                if let Some(slot) = world.slot(name, at) {
-                    slot.completes();
+                let slot = world.slot(name, at);
+                match (denied, slot) {
+                    (Some(denied), _) if !is_kept => {
+                        return world.ended(name, at, &entry, &Ok(denied), begun);
+                    }
+                    (denied, Some(slot)) => {
+                        slot.access = denied.map_or(Access::Open, |it| it.access);
+                        if !is_kept {
+                            slot.completes();
+                        }
+                    }
+                    (_, None) => {}
                 }
                 (None, None)
             });

@@ -10,7 +10,7 @@ use berth_work_core::report::Applied;
 use berth_work_core::{Failure, Retry};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
-use super::checks::Checks;
+use super::checks::{Access, Checks};
 use super::fights::Fight;
 use super::objects::Entry;
 use super::targets::failed;
@@ -64,6 +64,8 @@ pub(crate) struct Slot {
     pub(crate) fight: Fight,
     /// When the permissions of the executor are asked for.
     pub(crate) checks: Checks,
+    /// What may be reported of the object.
+    pub(crate) access: Access,
     /// The object could not be read; the error.
     pub(crate) unread: Option<String>,
     /// When the object is to be read again, which cannot be watched.
@@ -134,6 +136,7 @@ impl Slot {
             wait: None,
             fight: Fight::default(),
             checks: Checks::default(),
+            access: Access::Open,
             unread: None,
             poll: None,
         }
@@ -164,6 +167,7 @@ impl Slot {
             self.wait = former.wait;
             self.fight = former.fight;
             self.checks = former.checks;
+            self.access = former.access;
             self.unread = former.unread;
             self.poll = former.poll;
         } else {

@@ -7,6 +7,8 @@ use berth_hub::CallError;
 use berth_reconcile::{RawObject, Work};
 use berth_work_core::{Failure, Outcome, Response, Retry, Step};
 
+use super::checks::Access;
+use super::executor::Denied;
 use super::facts::{Fact, Kind};
 use super::objects::{Entry, Known};
 use super::world::Agent;
@@ -29,14 +31,44 @@ pub(super) struct Run {
     pub(super) since: Option<Instant>,
 }
 
+/// What requests about an object came to.
+pub(super) struct Tried {
+    pub(super) outcome: Outcome,
+    /// What had differed, if the object was applied before.
+    pub(super) repairs: Option<String>,
+    pub(super) access: Access,
+}
+
+// === impl Tried ===
+
+impl Tried {
+    /// The executor may not write the object.
+    pub(super) fn denied(denied: Denied) -> Self {
+        let access = match denied.may_read {
+            true => Access::Open,
+            false => Access::Closed(denied.failure.message.clone()),
+        };
+        Self {
+            access,
+            ..Self::failed(denied.failure)
+        }
+    }
+
+    /// The executor may write the object, which failed.
+    fn failed(failure: Failure) -> Self {
+        Self {
+            outcome: Outcome::Failed(failure),
+            repairs: None,
+            access: Access::Open,
+        }
+    }
+}
+
 // === impl Run ===
 
 impl Run {
     /// Sends requests until the object is as the manifest says, or one is refused.
-    pub(super) async fn send(
-        self,
-        on: &Work<Agent>,
-    ) -> Result<(Outcome, Option<String>), CallError> {
+    pub(super) async fn send(self, on: &Work<Agent>) -> Result<Tried, CallError> {
         let Self {
             entry,
             before,
@@ -45,6 +77,9 @@ impl Run {
             repairs,
             since,
         } = self;
+        if let Some(denied) = refusal(on, &entry, since).await? {
+            return Ok(Tried::denied(denied));
+        }
         let mut machine = match entry.applying(before.as_deref()) {
             Ok(machine) => machine,
             Err(unusable) => {
@@ -54,17 +89,14 @@ impl Run {
                     message,
                     retry: Retry::OnChange,
                 };
-                return Ok((Outcome::Failed(failure), None));
+                return Ok(Tried::failed(failure));
             }
         };
         let cluster = on.writer(MANAGED);
-        if let Some(failure) = refusal(on, &entry, since).await? {
-            return Ok((Outcome::Failed(failure), None));
-        }
         let impersonates = on.world().settings.impersonates_executors;
         let writer = match executor::writer(&entry, impersonates) {
             Ok(writer) => writer,
-            Err(failure) => return Ok((Outcome::Failed(failure), None)),
+            Err(failure) => return Ok(Tried::failed(failure)),
         };
         if was_foreign && !is_seen(on, &entry) {
             start = Some(Response::NotFound);
@@ -80,7 +112,11 @@ impl Run {
                 if let Some(object) = &last {
                     saw(on, &entry, object);
                 }
-                return Ok((outcome, repairs));
+                return Ok(Tried {
+                    outcome,
+                    repairs,
+                    access: Access::Open,
+                });
             }
             let Some(sent) = call::send(cluster, entry.path(), &step, writer.as_ref()).await?
             else {
@@ -105,11 +141,11 @@ impl Run {
             ),
             retry: Retry::Backoff,
         };
-        Ok((Outcome::Failed(failure), repairs))
+        Ok(Tried::failed(failure))
     }
 }
 
-/// Asks whether the executor may write the object. Returns why not.
+/// Asks whether the executor may write the object. Returns why not, and whether it may read it.
 ///
 /// # Errors
 /// The managed cluster does not respond.
@@ -117,7 +153,7 @@ pub(super) async fn refusal(
     on: &Work<Agent>,
     entry: &Entry,
     since: Option<Instant>,
-) -> Result<Option<Failure>, CallError> {
+) -> Result<Option<Denied>, CallError> {
     let (executors, settings) = {
         let world = on.world();
         (Arc::clone(&world.executors), Arc::clone(&world.settings))
@@ -155,10 +191,14 @@ fn saw(on: &Work<Agent>, entry: &Entry, object: &RawObject) {
     });
 }
 
-/// Reads an object that could not be applied, for the status, unless it was compared with its manifest. It may be known as an object of
-/// another ManifestWork.
+/// Reads an object that could not be applied, for the status, unless it was compared with its manifest, or its executor may not read it. It
+/// may be known as an object of another ManifestWork.
 pub(super) async fn learn(on: &Work<Agent>, name: &str, at: usize, entry: &Entry) {
-    if on.world().is_read(entry) {
+    let is_due = on.change(|world, _| {
+        let slot = world.slot(name, at);
+        slot.is_some_and(|it| it.access == Access::Open) && !world.is_read(entry)
+    });
+    if !is_due {
         return;
     }
     let unread = look(on, entry).await;

@@ -6,10 +6,11 @@ use berth_api::work::ManifestWork;
 use berth_work_core::report::{Applied, Drift, Live, Observed, report};
 use serde_json::json;
 
+use super::checks::Access;
 use super::facts::{has_finalizer, works};
 use super::metrics::Counts;
-use super::objects::Known;
-use super::progress::{Slot, Target as Of};
+use super::objects::{Entry, Known};
+use super::progress::{Slot, Target as Of, is_complete, is_object_complete};
 use super::world::Agent;
 
 /// The name of the reconciler in metrics and logs.
@@ -34,7 +35,7 @@ pub(crate) fn plan(world: &Agent, name: &str, now: Now) -> Plan {
         None => return Plan::default(),
         Some(progress) => {
             let mut observed: Vec<_> = (progress.slots.iter())
-                .map(|slot| observe(world, slot, now, &mut again))
+                .map(|slot| observe(world, work, slot, now, &mut again))
                 .collect();
             observed.sort_by_key(|it| it.meta.ordinal);
             observed
@@ -53,6 +54,7 @@ pub(crate) fn plan(world: &Agent, name: &str, now: Now) -> Plan {
 
 fn observe<'a>(
     world: &'a Agent,
+    work: &ManifestWork,
     slot: &'a Slot,
     now: Now,
     again: &mut Option<std::time::Instant>,
@@ -72,12 +74,19 @@ fn observe<'a>(
     };
     let known = world.known(entry);
     let judged = known.judged(entry);
-    let live = match (&slot.unread, known, judged) {
-        (Some(error), _, _) => Live::Failed(error),
-        (None, _, Some(judged)) => Live::Evaluated(&judged.evaluated),
-        (None, Known::Missing, _) => Live::Missing,
-        (None, _, None) => Live::Failed("it has not been read yet"),
+    let live = match (&slot.access, &slot.unread) {
+        // What was reported of an object that is not updated any more was read with the permission.
+        (Access::Closed(refusal), _) if is_kept(work, entry) => Live::Failed(refusal),
+        (Access::Closed(refusal), _) => Live::Withheld(refusal),
+        (_, Some(error)) => Live::Failed(error),
+        (Access::Unknown, None) => Live::Failed("the permissions of the executor are not known"),
+        (Access::Open, None) => match (known, judged) {
+            (_, Some(judged)) => Live::Evaluated(&judged.evaluated),
+            (Known::Missing, None) => Live::Missing,
+            (_, None) => Live::Failed("it has not been read yet"),
+        },
     };
+    let judged = judged.filter(|_| slot.access == Access::Open);
     let drift = judged.map(|judged| {
         let differences = &judged.verdict.differences;
         if let Some((fields, until)) = slot.fight.is_on(now.instant) {
@@ -102,6 +111,11 @@ fn observe<'a>(
         drift,
         rules: entry.rules(),
     }
+}
+
+/// Returns true if the object is not updated any more.
+fn is_kept(work: &ManifestWork, entry: &Entry) -> bool {
+    is_complete(work) || is_object_complete(work, &entry.meta)
 }
 
 /// A patch of the whole status. Fields that the new status leaves out are removed.

@@ -12,7 +12,7 @@ use berth_work_core::report::Applied;
 use berth_work_core::{Failure, Holding, Mapped as Prescribed, Owner, Retry, Unusable, prescribed};
 
 use super::MANAGED;
-use super::checks::Checks;
+use super::checks::{Access, Checks};
 use super::mapping::{Mapped, Unmapped};
 use super::objects::{Entry, Known};
 use super::progress::{Progress, Slot, Target};
@@ -226,6 +226,7 @@ async fn slot(on: &Work<Agent>, ready: &Ready, ordinal: usize) -> (u32, Slot) {
             let mut slot = Slot::new(ordinal, Target::Object(Arc::new(entry)), None);
             if ready.work.spec.executor.is_some() {
                 slot.checks = Checks::first(berth_reconcile::now().instant);
+                slot.access = Access::Unknown;
             }
             (rank, slot)
         }
@@ -287,6 +288,7 @@ mod tests {
 
     use super::super::connection::Connection;
     use super::super::metrics::Metrics;
+    use super::super::run::Tried;
     use super::super::settings::Settings;
     use super::*;
 
@@ -386,7 +388,11 @@ mod tests {
             settled: Settled::default(),
             differences: Default::default(),
         };
-        let ended = Ok((Outcome::Applied(done), None));
+        let ended = Ok(Tried {
+            outcome: Outcome::Applied(done),
+            repairs: None,
+            access: Access::Open,
+        });
         world.ended("w", 0, &entry, &ended, now);
         let waits = [0, 1, 2].map(|at| world.slot("w", at).unwrap().waits_until(now).is_some());
         assert_eq!(waits, [false, false, true]);

@@ -9,10 +9,11 @@ use berth_reconcile::now;
 use berth_work_core::report::Applied;
 use berth_work_core::{Differences, Failure, Outcome, Response, Retry};
 
+use super::checks::Access;
 use super::objects::{Entry, Known};
 use super::progress::{Slot, Target, is_object_complete};
 use super::rows::Sight;
-use super::run::Run;
+use super::run::{Run, Tried};
 use super::targets;
 use super::world::Agent;
 
@@ -28,8 +29,12 @@ pub(super) enum Task {
     Keep,
     /// The kind may be served now.
     Map,
-    /// The object is as the manifest says, but its executor may not have the permissions any more.
-    Check(Arc<Entry>, Instant),
+    /// The object is as the manifest says, or is not updated any more (`is_kept`). Its executor may not have the permissions any more.
+    Check {
+        entry: Arc<Entry>,
+        since: Instant,
+        is_kept: bool,
+    },
     /// Requests.
     Run(Run),
 }
@@ -59,7 +64,15 @@ impl Agent {
         };
         let work = self.works.get(name).unwrap_or(&progress.source);
         if frozen || is_object_complete(work, &entry.meta) {
-            return match self.is_read(entry) {
+            if let Some(since) = since.filter(|_| waits.is_none()) {
+                return Task::Check {
+                    entry: Arc::clone(entry),
+                    since,
+                    is_kept: true,
+                };
+            }
+            let is_done = self.is_read(entry) || slot.access != Access::Open;
+            return match is_done {
                 true if !frozen && slot.applied.is_none() => Task::Keep,
                 true => Task::Nothing(None),
                 false if waits.is_some() => Task::Nothing(waits),
@@ -88,7 +101,11 @@ impl Agent {
                 if !is_failed {
                     return match since {
                         None => Task::Complete,
-                        Some(since) => Task::Check(Arc::clone(entry), since),
+                        Some(since) => Task::Check {
+                            entry: Arc::clone(entry),
+                            since,
+                            is_kept: false,
+                        },
                     };
                 }
                 (None, None)
@@ -140,14 +157,17 @@ impl Agent {
         name: &str,
         at: usize,
         entry: &Arc<Entry>,
-        ended: &Result<(Outcome, Option<String>), CallError>,
+        ended: &Result<Tried, CallError>,
         now: Instant,
     ) -> (Option<Instant>, Option<String>) {
         let is_polled = self.sight(&entry.object) == Some(&Sight::Polled);
         let interval = self.settings.poll_interval;
         let metrics = self.metrics.clone();
         let (mut news, mut failed) = (None, None);
-        if let Ok((Outcome::Applied(done), _)) = ended
+        if let Ok(Tried {
+            outcome: Outcome::Applied(done),
+            ..
+        }) = ended
             && done.written
             && (entry.meta.group.as_str(), entry.meta.kind.as_str()) == ("", "Namespace")
             && let Some(progress) = self.progress.get_mut(name)
@@ -160,7 +180,10 @@ impl Agent {
             return (None, None);
         };
         slot.unread = None;
-        match ended {
+        if let Ok(tried) = ended {
+            slot.access = tried.access.clone();
+        }
+        match ended.as_ref().map(|it| (&it.outcome, &it.repairs)) {
             Ok((Outcome::Applied(done), repairs)) => {
                 slot.completes();
                 if done.written
