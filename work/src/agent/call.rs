@@ -172,7 +172,7 @@ impl Path<'_> {
     }
 }
 
-/// Names of manifests may hold anything: `/` would be another path, `?` a query. Names of RBAC objects have colons.
+/// Names of manifests may hold any character but `/` and `%`: `?` would begin a query. Names of RBAC objects have colons.
 fn encoded(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
     for byte in text.bytes() {

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use berth_api::GroupVersionResource;
 use berth_api::work::{
-    ManifestResourceMeta, ManifestWork, ManifestWorkExecutor, UpdateStrategyType,
+    Manifest, ManifestResourceMeta, ManifestWork, ManifestWorkExecutor, UpdateStrategyType,
 };
 use berth_reconcile::{Item, Meta};
 use berth_work_core::config::{Identity, Rules};
@@ -166,6 +166,11 @@ impl Entry {
         )
     }
 
+    /// The manifest, as it is stored.
+    pub(crate) fn manifest(&self) -> Option<&Manifest> {
+        self.source.spec.workload.manifests.get(self.ordinal)
+    }
+
     /// The rules of the ManifestWork for the object.
     pub(crate) fn rules(&self) -> Rules<'_> {
         Rules::of(
@@ -210,7 +215,7 @@ impl Entry {
     /// # Errors
     /// The manifest is invalid.
     pub(crate) fn prescribed(&self) -> Result<Prescribed, Unusable> {
-        let manifest = self.source.spec.workload.manifests.get(self.ordinal);
+        let manifest = self.manifest();
         let manifest = manifest.ok_or(Unusable::NotAnObject)?;
         prescribed(self.ordinal, manifest)?.mapped(&self.resource.resource, self.is_namespaced)
     }
@@ -218,7 +223,7 @@ impl Entry {
     fn stamp(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         let rules = self.rules();
-        let manifest = self.source.spec.workload.manifests.get(self.ordinal);
+        let manifest = self.manifest();
         manifest
             .map(berth_api::work::Manifest::text)
             .hash(&mut hasher);

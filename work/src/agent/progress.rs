@@ -155,6 +155,15 @@ impl Slot {
         self.entry().is_some_and(|it| it.executor().is_some())
     }
 
+    /// Returns true if another manifest of the object was applied last. One write is due then: what the manifest does not have any more may
+    /// not show.
+    pub(crate) fn is_changed(&self) -> bool {
+        let (entry, before) = (self.entry(), self.before.as_ref());
+        entry
+            .zip(before)
+            .is_some_and(|(entry, before)| entry.manifest() != before.manifest())
+    }
+
     /// Takes over what is known of the same object from the slot of the former manifests.
     pub(crate) fn follow(&mut self, former: Slot) {
         let (Target::Object(new), Target::Object(old)) = (&self.target, &former.target) else {

@@ -96,7 +96,7 @@ impl Agent {
                 }
                 (Some(Response::NotFound), Some("the object".to_owned()))
             }
-            (_, Some(judged)) if !judged.verdict.write => {
+            (_, Some(judged)) if !judged.verdict.write && !slot.is_changed() => {
                 let is_failed = matches!(slot.applied, Some(Applied::Failed { .. }));
                 if !is_failed {
                     return match since {
