@@ -65,7 +65,7 @@ pub enum Live<'a> {
     Missing,
     /// It could not be read; the error. Reported fields and conditions of condition rules stay as they are stored.
     Failed(&'a str),
-    /// The executor may not read it; what it may not. Reported fields, and conditions of rules other than Complete, are removed.
+    /// The executor may not read it; the refusal. Reported fields, and conditions of rules other than Complete, are removed.
     Withheld(&'a str),
     /// The manifest does not identify an object: it is invalid, or the cluster does not have its kind.
     Incomplete,
@@ -165,6 +165,7 @@ impl Observed<'_> {
         if let Live::Withheld(_) = self.live {
             feedback = StatusFeedbackResult::default();
             conditions.remove(manifest::STATUS_FEEDBACK_SYNCED);
+            conditions.remove_unset_rules();
         }
         self.set_health(&mut conditions, stamp, counted);
         self.set_drift(&mut conditions, counted);
@@ -272,9 +273,11 @@ impl Observed<'_> {
 
     /// Drifted is absent from objects that never differed.
     fn set_drift(&self, conditions: &mut Conditions, counted: &mut Counted) {
-        counted.knows_drift |= self.drift.is_some();
+        let is_withheld = matches!(self.live, Live::Withheld(_));
+        let drift = self.drift.as_ref().filter(|_| !is_withheld);
+        counted.knows_drift |= drift.is_some();
         let built_in = conditions.get(of_work::DRIFTED).is_some_and(is_built_in);
-        match &self.drift {
+        match drift {
             None if built_in => conditions.remove(of_work::DRIFTED),
             Some(Drift::Same) if built_in => {
                 let message = "The object is as its manifest says".to_owned();

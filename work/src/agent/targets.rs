@@ -355,7 +355,7 @@ mod tests {
     fn a_new_generation_ends_the_waits_of_manifests_that_stay() {
         let (mut world, now) = (agent(), Instant::now());
         let [a, b] = ["a", "b"].map(|name| object("ConfigMap", "n", name));
-        let first = ready(1, &[a.clone()]);
+        let first = ready(1, std::slice::from_ref(&a));
         installs(&mut world, &first);
         fails(&mut world, 0, now);
         // A kind is served now: the manifests are mapped anew.

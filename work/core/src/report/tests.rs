@@ -26,6 +26,7 @@ enum State {
     Found(Value),
     Missing,
     Failed(&'static str),
+    Withheld(&'static str),
     Incomplete,
 }
 
@@ -67,6 +68,7 @@ impl Work {
                     State::Found(_) => Live::Evaluated(evaluated),
                     State::Missing => Live::Missing,
                     State::Failed(error) => Live::Failed(error),
+                    State::Withheld(refusal) => Live::Withheld(refusal),
                     State::Incomplete => Live::Incomplete,
                 },
                 drift: it.drift.clone(),
@@ -668,6 +670,39 @@ fn objects_without_rules_of_any_kind_have_no_say() {
     assert_eq!(
         work.lines()[2],
         "Progressing Unknown ConditionRulesAggregated: Not all objects could be read"
+    );
+}
+
+#[test]
+fn what_was_read_of_an_object_goes_when_it_is_withheld() {
+    let rules = json!({
+        "conditionRules": [cel("Known", "true"), cel("Complete", "true")],
+        "feedbackRules": [{"type": "JSONPaths", "jsonPaths": [{"name": "a", "path": ".metadata.name"}]}],
+    });
+    let mut work = Work::new(1, json!([config("deployments", "a", rules)]));
+    let live = State::Found(json!({"metadata": {"name": "a"}}));
+    let mut read = object(meta(0, "apps", "Deployment", "a"), live);
+    read.drift = Some(Drift::Differs("spec.replicas".to_owned()));
+    work.report(0, std::slice::from_ref(&read));
+    assert_eq!(work.values(0), ["a=a"]);
+    let types = |work: &Work| -> Vec<_> {
+        let conditions = work.manifest(0).conditions.iter();
+        conditions.map(|it| it.type_.clone()).collect()
+    };
+    for type_ in ["Known", "Progressing", "Drifted", "StatusFeedbackSynced"] {
+        assert!(types(&work).iter().any(|it| it == type_), "{type_}");
+    }
+    let withheld = Object {
+        live: State::Withheld("not allowed"),
+        ..read
+    };
+    work.report(1, &[withheld]);
+    assert!(work.values(0).is_empty());
+    // An object that is complete must not be updated again.
+    assert_eq!(types(&work), ["Applied", "Available", "Complete"]);
+    assert_eq!(
+        work.lines_of(0)[1],
+        "Available Unknown FetchingResourceFailed: Failed to fetch resource: not allowed"
     );
 }
 
