@@ -31,8 +31,10 @@ async fn an_object_of_a_kind_that_is_watched_already_keeps_its_ignored_fields() 
     assert_eq!(created.unwrap().code, 201);
     let _agent = world.agent();
     // The agent lists the Deployments of the namespace for this one, before a manifest names the other one.
-    world.create("first", &[deployment("ours", 1)]).await;
-    world.reports("first", "T", "T").await;
+    world
+        .create("watched-first", &[deployment("ours", 1)])
+        .await;
+    world.reports("watched-first", "T", "T").await;
     let config = json!({"manifestConfigs": [{
         "resourceIdentifier": {
             "group": "apps", "resource": "deployments", "namespace": world.namespace, "name": "theirs",

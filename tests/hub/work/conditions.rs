@@ -173,9 +173,9 @@ async fn a_kind_without_well_known_conditions_gets_none() {
     let config = judging(&world, ("", "configmaps", "a"), rules);
     let spec = json!({"manifestConfigs": [config]});
     world
-        .create_with("none", &[world.map("a", "1")], spec)
+        .create_with("no-conditions", &[world.map("a", "1")], spec)
         .await;
-    let work = world.reports("none", "T", "T").await;
+    let work = world.reports("no-conditions", "T", "T").await;
     assert_eq!(of_manifest(&work, 0, "There")["status"], "True");
     assert_eq!(of_manifest(&work, 0, "Complete"), Value::Null);
     assert_eq!(condition(&work["status"], "Complete"), Value::Null);

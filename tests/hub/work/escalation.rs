@@ -106,7 +106,7 @@ async fn an_executor_that_may_escalate_and_bind_grants_itself_what_it_needs() {
     let (_, spec) = executor(&world, &verbs).await;
     let _agent = world.agent();
     let manifests = [world.map("a", "1"), role(&world), binding(&world)];
-    world.create_with("grants", &manifests, spec).await;
+    world.create_with("grants-itself", &manifests, spec).await;
     // The ConfigMap waits if its permission is not in force yet when the agent asks.
     let asks_again = 2 * PATIENCE;
     eventually_within(asks_again, "the ConfigMap", async || {
@@ -114,5 +114,5 @@ async fn an_executor_that_may_escalate_and_bind_grants_itself_what_it_needs() {
         when(map, |it| it.code == 200)
     })
     .await;
-    world.reports("grants", "TTT", "TTT").await;
+    world.reports("grants-itself", "TTT", "TTT").await;
 }

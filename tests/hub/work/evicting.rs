@@ -112,8 +112,10 @@ async fn what_another_agent_applied_is_left_alone() {
         ..World::new().await
     };
     let _agent = other.agent_with(&SHORT);
-    other.create("proof", &[other.map("proof", "1")]).await;
-    other.reports("proof", "T", "T").await;
+    other
+        .create("proof-of-another", &[other.map("proof-of-another", "1")])
+        .await;
+    other.reports("proof-of-another", "T", "T").await;
     let kept = world.applied("mine", "there", |_| true).await;
     assert!(kept["status"]["evictionStartTime"].is_null(), "{kept}");
 }

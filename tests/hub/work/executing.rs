@@ -25,9 +25,9 @@ async fn an_executor_needs_the_rights_itself() {
     let _agent = world.agent();
     let maps = [world.map("a", "1"), world.map("b", "1")];
     world
-        .create_with("some", &maps, executor(&world, "writer"))
+        .create_with("some-rights", &maps, executor(&world, "writer"))
         .await;
-    let work = world.reports("some", "TF", "TU").await;
+    let work = world.reports("some-rights", "TF", "TU").await;
     let message =
         condition(&work["status"]["resourceStatus"]["manifests"][1], "Applied")["message"].clone();
     let message = message.as_str().unwrap();
@@ -37,9 +37,13 @@ async fn an_executor_needs_the_rights_itself() {
     );
     assert!(message.contains("try again in 1m0s"), "{message}");
     world
-        .create_with("none", &[world.map("c", "1")], executor(&world, "nobody"))
+        .create_with(
+            "no-rights",
+            &[world.map("c", "1")],
+            executor(&world, "nobody"),
+        )
         .await;
-    world.reports("none", "F", "U").await;
+    world.reports("no-rights", "F", "U").await;
     world.lacks(&world.map_path("c")).await;
 }
 

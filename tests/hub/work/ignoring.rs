@@ -184,8 +184,10 @@ async fn a_work_within_a_work_is_written_once() {
     world.change(&path, theirs).await;
     agent.kill().await;
     let _agent = world.agent();
-    world.create("proof", &[world.map("proof", "1")]).await;
-    world.reports("proof", "T", "T").await;
+    world
+        .create("proof-within", &[world.map("proof-within", "1")])
+        .await;
+    world.reports("proof-within", "T", "T").await;
     world.reports("outer", "T", "T").await;
     let object = world.has(&path, "there", |_| true).await;
     assert_eq!(object["metadata"]["generation"], 1);

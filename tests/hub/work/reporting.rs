@@ -169,9 +169,9 @@ async fn a_kind_without_well_known_values_is_named() {
     let config = json!({"resourceIdentifier": maps(&world, "a"), "feedbackRules": rules});
     let configs = json!({"manifestConfigs": [config]});
     world
-        .create_with("unknown", &[world.map("a", "1")], configs)
+        .create_with("unknown-values", &[world.map("a", "1")], configs)
         .await;
-    let work = world.reports("unknown", "T", "T").await;
+    let work = world.reports("unknown-values", "T", "T").await;
     let message = "Sync status feedback failed with error cannot find the wellknown statuses for resource with gvk /v1, Kind=ConfigMap";
     assert_eq!(
         said(&of_manifest(&work, 0, "StatusFeedbackSynced")),

@@ -43,8 +43,10 @@ async fn a_restart_writes_nothing() {
     agent.kill().await;
     let _agent = world.agent();
     // Proves that the new one works.
-    world.create("proof", &[world.map("proof", "1")]).await;
-    world.reports("proof", "T", "T").await;
+    world
+        .create("proof-restart", &[world.map("proof-restart", "1")])
+        .await;
+    world.reports("proof-restart", "T", "T").await;
     assert_eq!(versions().await, before);
 }
 

@@ -33,32 +33,32 @@ async fn each_work_changes_only_the_fields_that_no_other_one_owns() {
     let first = |replicas, name| account(deployment(&world, "app", replicas), name);
     let spec = config(&world, "app", strategy("work-agent", false));
     world
-        .create_with("first", &[first(1, "default")], spec)
+        .create_with("first-fields", &[first(1, "default")], spec)
         .await;
-    world.reports("first", "T", "T").await;
+    world.reports("first-fields", "T", "T").await;
     let mut second = first(1, "default");
     second["spec"].as_object_mut().unwrap().remove("replicas");
     let spec = config(&world, "app", strategy("work-agent-another", true));
-    world.create_with("second", &[second], spec).await;
-    world.reports("second", "T", "T").await;
+    world.create_with("second-fields", &[second], spec).await;
+    world.reports("second-fields", "T", "T").await;
     let path = path(&world, "app");
     let object = world.has(&path, "there", |_| true).await;
     assert_eq!(managers(&object), ["work-agent", "work-agent-another"]);
 
-    world.update("first", &[first(3, "default")]).await;
-    world.reports("first", "T", "T").await;
+    world.update("first-fields", &[first(3, "default")]).await;
+    world.reports("first-fields", "T", "T").await;
     world
         .has(&path, "scaled", |it| it["spec"]["replicas"] == 3)
         .await;
 
-    world.update("first", &[first(3, "other")]).await;
-    let work = world.reports("first", "F", "T").await;
+    world.update("first-fields", &[first(3, "other")]).await;
+    let work = world.reports("first-fields", "F", "T").await;
     let applied = of_manifest(&work, 0, "Applied");
     let [_, reason, message] = said(&applied);
     assert_eq!(reason, "AppliedManifestFailed");
     let owned = ".spec.template.spec.serviceAccountName is owned by \"work-agent-another\": remove the field";
     assert!(message.contains(owned), "{message}");
-    world.reports("second", "T", "T").await;
+    world.reports("second-fields", "T", "T").await;
     let object = world.has(&path, "there", |_| true).await;
     let name = &object["spec"]["template"]["spec"]["serviceAccountName"];
     assert_eq!(name, "default");

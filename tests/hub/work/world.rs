@@ -122,7 +122,8 @@ impl World {
         format!("/apis/work.open-cluster-management.io/v1/namespaces/{cluster}/manifestworks")
     }
 
-    /// Creates a work with these manifests.
+    /// Creates a work with these manifests. Works of tests that share a cluster have different names: its AppliedManifestWorks are named
+    /// after the hub and the work.
     pub async fn create(&self, name: &str, manifests: &[Value]) {
         self.create_with(name, manifests, json!({})).await;
     }
