@@ -218,7 +218,7 @@ impl Agent {
         }
         tracing::warn!(
             ?kind, %error,
-            "roles and bindings cannot be watched, and permissions of executors are asked for every five minutes; without a permission: grant list and watch"
+            "roles and bindings cannot be watched, and permissions of executors are asked for every five minutes; if a permission is missing, grant list and watch"
         );
         let now = now().instant;
         let progress = self.progress.values_mut();

@@ -322,7 +322,7 @@ impl Agent {
                 .and_then(|it| self.rows.resource(it.kind));
             let resource = kind.map(|it| it.resource.as_str());
             let seconds = self.settings.poll_interval.as_secs();
-            tracing::warn!(resource, %error, seconds, "objects cannot be watched, and are read at intervals; without a permission: grant list and watch");
+            tracing::warn!(resource, %error, seconds, "objects cannot be watched, and are read at intervals; if a permission is missing, grant list and watch");
             wakes.extend(self.works_in(row).into_iter().map(Key::Work));
         }
     }
