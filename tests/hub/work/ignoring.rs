@@ -13,16 +13,20 @@ fn ignoring(condition: &str, fields: Value, force: bool) -> Value {
     json!({"type": "ServerSideApply", "serverSideApply": settings})
 }
 
-/// Another client scales the Deployment, and changes a field that is not ignored. The agent puts that one back.
-async fn scaled_by_another(world: &World, path: &str) {
-    let theirs =
-        json!({"spec": {"replicas": 2, "template": {"metadata": {"labels": {"mine": "no"}}}}});
-    world.change(path, theirs).await;
-    let object = world
+/// Another client changes the spec of the Deployment, and a field that is not ignored. The agent puts that one back.
+async fn changed_by_another(world: &World, path: &str, mut spec: Value) -> Value {
+    spec["template"]["metadata"]["labels"]["mine"] = json!("no");
+    world.change(path, json!({ "spec": spec })).await;
+    world
         .has(path, "the label put back", |it| {
             it["spec"]["template"]["metadata"]["labels"]["mine"] == "yes"
         })
-        .await;
+        .await
+}
+
+/// Another client scales the Deployment, and changes a field that is not ignored. The agent puts that one back.
+async fn scaled_by_another(world: &World, path: &str) {
+    let object = changed_by_another(world, path, json!({"replicas": 2})).await;
     assert_eq!(object["spec"]["replicas"], 2);
 }
 
@@ -132,6 +136,40 @@ async fn a_jq_expression_selects_an_item_of_a_list() {
         .has(&path, "our new value", |it| values(it)[0] == "2")
         .await;
     assert_eq!(values(&object), ["2", "2"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_stays_as_it_is_if_one_of_its_items_is_ignored() {
+    let world = World::new().await;
+    let agent = world.agent();
+    let level = json!({"jsonPointers": ["/spec/template/spec/containers/0/args/1"]});
+    let conditions = [
+        ("on-present", "OnSpokePresent"),
+        ("on-change", "OnSpokeChange"),
+    ];
+    for (name, condition) in conditions {
+        let mut manifest = labelled(&world, 1);
+        manifest["metadata"]["name"] = json!(name);
+        manifest["spec"]["template"]["spec"]["containers"][0]["args"] = json!(["run", "--level=1"]);
+        let spec = config(&world, name, ignoring(condition, level.clone(), true));
+        world.create_with(name, &[manifest], spec).await;
+        world.reports(name, "T", "T").await;
+        let path = path(&world, name);
+        let created = world.has(&path, "created", |_| true).await;
+        let mut containers = created["spec"]["template"]["spec"]["containers"].clone();
+        assert_eq!(containers[0]["args"], json!(["run", "--level=1"]));
+        containers[0]["args"][1] = json!("--level=9");
+        let theirs = json!({"template": {"spec": {"containers": containers}}});
+        changed_by_another(&world, &path, theirs).await;
+    }
+    agent.kill().await;
+    let _agent = world.agent();
+    for (name, _) in conditions {
+        let path = path(&world, name);
+        let object = changed_by_another(&world, &path, json!({})).await;
+        let args = &object["spec"]["template"]["spec"]["containers"][0]["args"];
+        assert_eq!(*args, json!(["run", "--level=9"]), "{name}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
