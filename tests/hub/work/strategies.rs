@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::deployments::{config, deployment, path};
-use super::world::{World, condition};
+use super::world::{World, condition, of_manifest};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_others_add_to_a_deployment_stays_and_what_is_prescribed_is_put_back() {
@@ -82,6 +82,45 @@ async fn read_only_reports_and_writes_nothing() {
         value(it) == "other"
     })
     .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_api_server_fills_in_is_no_drift_of_a_read_only_object() {
+    let world = World::new().await;
+    let service = json!({
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": "web", "namespace": world.namespace},
+        "spec": {"selector": {"app": "web"}, "ports": [{"port": 80}]},
+    });
+    let services = format!("/api/v1/namespaces/{}/services", world.namespace);
+    let created = world.managed.post(&services, &service).await.unwrap();
+    assert_eq!(created.code, 201, "{created:?}");
+    let _agent = world.agent();
+    let spec = json!({"manifestConfigs": [{
+        "resourceIdentifier": {"resource": "services", "namespace": world.namespace, "name": "web"},
+        "updateStrategy": {"type": "ReadOnly"},
+    }]});
+    world.create_with("filled", &[service], spec).await;
+    let work = world.reports("filled", "T", "T").await;
+    let drifted = of_manifest(&work, 0, "Drifted");
+    assert!(drifted.is_null(), "{drifted}");
+
+    // Another value of the manifest is drift.
+    let theirs = json!({"spec": {"selector": {"app": "other"}}});
+    world.change(&format!("{services}/web"), theirs).await;
+    let is_drifted = |it: &Value| of_manifest(it, 0, "Drifted")["status"] == "True";
+    let work = world.work_has("filled", "drifted", is_drifted).await;
+    let drifted = of_manifest(&work, 0, "Drifted");
+    let message = drifted["message"].as_str().unwrap();
+    assert!(message.contains("spec.selector.app"), "{message}");
+    let service = world
+        .has(&format!("{services}/web"), "there", |_| true)
+        .await;
+    assert!(
+        service["metadata"]["annotations"].is_null(),
+        "nothing is written: {service}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
