@@ -3,11 +3,14 @@
 use std::process::Command;
 use std::time::Duration;
 
+use berth_testkit::cluster::http::Answer;
 use berth_testkit::cluster::janitor::Watched;
 use berth_testkit::cluster::{Cluster, Person, fresh};
 use berth_testkit::{Logged, berth, eventually, when};
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
+
+use crate::lifecycle::proxy::Proxy;
 
 /// The CRDs of works, on hubs and on managed clusters.
 const CRDS: [&str; 2] = [
@@ -41,6 +44,15 @@ impl World {
     pub async fn new() -> Self {
         let cluster = Cluster::shared().await;
         Self::of(cluster, cluster).await
+    }
+
+    /// A hub that manages itself. A proxy records the requests of the agents to the managed cluster.
+    pub async fn recorded() -> (Self, Proxy) {
+        let mut world = Self::new().await;
+        let proxy = Proxy::of(world.managed.client.clone()).await;
+        let cluster = Cluster::shared().await;
+        world.managed.kubeconfig = cluster.person_at(&proxy.url).await.kubeconfig;
+        (world, proxy)
     }
 
     /// A hub and a managed cluster.
@@ -129,7 +141,13 @@ impl World {
     }
 
     /// Creates a work with these manifests, and these other fields of its spec.
-    pub async fn create_with(&self, name: &str, manifests: &[Value], mut spec: Value) {
+    pub async fn create_with(&self, name: &str, manifests: &[Value], spec: Value) {
+        let created = self.post(name, manifests, spec).await;
+        assert_eq!(created.code, 201, "{created:?}");
+    }
+
+    /// Asks the hub to create a work.
+    pub async fn post(&self, name: &str, manifests: &[Value], mut spec: Value) -> Answer {
         spec["workload"] = json!({ "manifests": manifests });
         let work = json!({
             "apiVersion": "work.open-cluster-management.io/v1",
@@ -137,8 +155,7 @@ impl World {
             "metadata": {"name": name},
             "spec": spec,
         });
-        let created = self.hub.post(&self.works(), &work).await.unwrap();
-        assert_eq!(created.code, 201, "{created:?}");
+        self.hub.post(&self.works(), &work).await.unwrap()
     }
 
     /// Replaces the manifests of a work.
