@@ -8,6 +8,7 @@ mod conditions;
 mod custom;
 mod deleting;
 mod deployments;
+mod dropping;
 mod escalation;
 mod evicting;
 mod executing;
