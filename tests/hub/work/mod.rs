@@ -18,6 +18,7 @@ mod kills;
 mod labels;
 mod moving;
 mod polling;
+mod refusing;
 mod reporting;
 mod restarting;
 mod resting;
