@@ -53,7 +53,7 @@ async fn an_executor_cannot_grant_what_it_has_not() {
     let _agent = world.agent();
     let manifests = [world.map("a", "1"), role(&world), binding(&world)];
     world.create_with("grants", &manifests, spec.clone()).await;
-    let work = world.reports("grants", "FFF", "UFF").await;
+    let work = world.reports("grants", "FFF", "FFF").await;
     let refused = |work: &Value, at: usize, resource: &str, name: &str, why: &[&str]| {
         let applied = of_manifest(work, at, "Applied");
         let [_, reason, message] = said(&applied);
@@ -89,7 +89,7 @@ async fn an_executor_cannot_grant_what_it_has_not() {
     let created = world.managed.post(&roles_path, &role).await.unwrap();
     assert_eq!(created.code, 201, "{created:?}");
     world.create_with("existing", &manifests, spec).await;
-    let work = world.reports("existing", "FFF", "UTF").await;
+    let work = world.reports("existing", "FFF", "FTF").await;
     refused(&work, 0, " configmaps", "a", &[&lacks]);
     refused(&work, 1, &roles, "maps", &more);
     refused(&work, 2, &bindings, "maps", &more);

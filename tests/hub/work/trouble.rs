@@ -266,7 +266,7 @@ async fn a_watch_of_roles_that_was_refused_once_goes_on() {
         let deleted = world.managed.delete(&format!("{bindings}/{name}")).await;
         assert_eq!(deleted.unwrap().code, 200);
     }
-    world.reports("refused-roles", "F", "U").await;
+    world.reports("refused-roles", "F", "T").await;
 }
 
 /// Ends all watches, refuses one of these, and returns when another one of these has begun.

@@ -65,8 +65,14 @@ pub enum Live<'a> {
     Missing,
     /// It could not be read; the error. Reported fields and conditions of condition rules stay as they are stored.
     Failed(&'a str),
-    /// The executor may not read it; the refusal. Reported fields, and conditions of rules other than Complete, are removed.
-    Withheld(&'a str),
+    /// The executor may not read it: only whether it exists is reported, if that is known. Reported fields, and conditions of rules other than
+    /// Complete, are removed.
+    Withheld {
+        /// It exists.
+        exists: Option<bool>,
+        /// Why it is not read.
+        refusal: &'a str,
+    },
     /// The manifest does not identify an object: it is invalid, or the cluster does not have its kind.
     Incomplete,
 }
@@ -162,7 +168,7 @@ impl Observed<'_> {
         } else {
             self.keep_complete(&mut conditions);
         }
-        if let Live::Withheld(_) = self.live {
+        if let Live::Withheld { .. } = self.live {
             feedback = StatusFeedbackResult::default();
             conditions.remove(manifest::STATUS_FEEDBACK_SYNCED);
             conditions.remove_unset_rules();
@@ -170,7 +176,7 @@ impl Observed<'_> {
         self.set_health(&mut conditions, stamp, counted);
         self.set_drift(&mut conditions, counted);
         match self.live {
-            Live::Evaluated(_) | Live::Withheld(_) => conditions.remove_unset_rules(),
+            Live::Evaluated(_) | Live::Withheld { .. } => conditions.remove_unset_rules(),
             Live::Missing | Live::Failed(_) | Live::Incomplete => conditions.remove_old_rules(),
         }
         ManifestCondition {
@@ -209,15 +215,26 @@ impl Observed<'_> {
     /// Available also names the condition rules that have no effect, and no condition of their own.
     fn set_available(&self, conditions: &mut Conditions) {
         let (status, reason, mut message) = match self.live {
-            Live::Evaluated(_) => {
+            Live::Evaluated(_)
+            | Live::Withheld {
+                exists: Some(true), ..
+            } => {
                 let message = "Resource is available".to_owned();
                 (TRUE, manifest::RESOURCE_AVAILABLE, message)
             }
-            Live::Missing => {
+            Live::Missing
+            | Live::Withheld {
+                exists: Some(false),
+                ..
+            } => {
                 let message = "Resource is not available".to_owned();
                 (FALSE, manifest::RESOURCE_NOT_AVAILABLE, message)
             }
-            Live::Failed(error) | Live::Withheld(error) => {
+            Live::Failed(error)
+            | Live::Withheld {
+                exists: None,
+                refusal: error,
+            } => {
                 let message = format!("Failed to fetch resource: {error}");
                 let message = shortened(message, LONGEST_ERROR);
                 (UNKNOWN, manifest::FETCHING_RESOURCE_FAILED, message)
@@ -249,7 +266,7 @@ impl Observed<'_> {
             Live::Missing if is_complete && is_judged => return,
             Live::Missing if is_complete => Health::Settled,
             Live::Missing => health::missing(group, kind),
-            Live::Failed(_) | Live::Withheld(_) | Live::Incomplete => {
+            Live::Failed(_) | Live::Withheld { .. } | Live::Incomplete => {
                 let rules = self.rules.conditions;
                 let is_by_rule = conditions::sets(&self.meta, rules, of_work::PROGRESSING);
                 if health::has_rule(group, kind) && !is_judged && !is_by_rule {
@@ -273,7 +290,7 @@ impl Observed<'_> {
 
     /// Drifted is absent from objects that never differed.
     fn set_drift(&self, conditions: &mut Conditions, counted: &mut Counted) {
-        let is_withheld = matches!(self.live, Live::Withheld(_));
+        let is_withheld = matches!(self.live, Live::Withheld { .. });
         let drift = self.drift.as_ref().filter(|_| !is_withheld);
         counted.knows_drift |= drift.is_some();
         let built_in = conditions.get(of_work::DRIFTED).is_some_and(is_built_in);

@@ -191,14 +191,10 @@ fn saw(on: &Work<Agent>, entry: &Entry, object: &RawObject) {
     });
 }
 
-/// Reads an object that could not be applied, for the status, unless it was compared with its manifest, or its executor may not read it. It
-/// may be known as an object of another ManifestWork.
+/// Reads an object that could not be applied, for the status, unless it was compared with its manifest. It may be known as an object of
+/// another ManifestWork.
 pub(super) async fn learn(on: &Work<Agent>, name: &str, at: usize, entry: &Entry) {
-    let is_due = on.change(|world, _| {
-        let slot = world.slot(name, at);
-        slot.is_some_and(|it| it.access == Access::Open) && !world.is_read(entry)
-    });
-    if !is_due {
+    if on.world().is_read(entry) {
         return;
     }
     let unread = look(on, entry).await;

@@ -77,7 +77,14 @@ fn observe<'a>(
     let live = match (&slot.access, &slot.unread) {
         // What was reported of an object that is not updated any more was read with the permission.
         (Access::Closed(refusal), _) if is_kept(work, entry) => Live::Failed(refusal),
-        (Access::Closed(refusal), _) => Live::Withheld(refusal),
+        (Access::Closed(refusal), _) => Live::Withheld {
+            exists: match known {
+                Known::Present(_) => Some(true),
+                Known::Missing => Some(false),
+                _ => None,
+            },
+            refusal,
+        },
         (_, Some(error)) => Live::Failed(error),
         (Access::Unknown, None) => Live::Failed("the permissions of the executor are not known"),
         (Access::Open, None) => match (known, judged) {

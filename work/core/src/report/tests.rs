@@ -26,7 +26,7 @@ enum State {
     Found(Value),
     Missing,
     Failed(&'static str),
-    Withheld(&'static str),
+    Withheld(Option<bool>),
     Incomplete,
 }
 
@@ -68,7 +68,10 @@ impl Work {
                     State::Found(_) => Live::Evaluated(evaluated),
                     State::Missing => Live::Missing,
                     State::Failed(error) => Live::Failed(error),
-                    State::Withheld(refusal) => Live::Withheld(refusal),
+                    State::Withheld(exists) => Live::Withheld {
+                        exists,
+                        refusal: "not allowed",
+                    },
                     State::Incomplete => Live::Incomplete,
                 },
                 drift: it.drift.clone(),
@@ -692,18 +695,27 @@ fn what_was_read_of_an_object_goes_when_it_is_withheld() {
     for type_ in ["Known", "Progressing", "Drifted", "StatusFeedbackSynced"] {
         assert!(types(&work).iter().any(|it| it == type_), "{type_}");
     }
-    let withheld = Object {
-        live: State::Withheld("not allowed"),
-        ..read
-    };
-    work.report(1, &[withheld]);
-    assert!(work.values(0).is_empty());
-    // An object that is complete must not be updated again.
-    assert_eq!(types(&work), ["Applied", "Available", "Complete"]);
-    assert_eq!(
-        work.lines_of(0)[1],
-        "Available Unknown FetchingResourceFailed: Failed to fetch resource: not allowed"
-    );
+    for (exists, available) in [
+        (Some(true), "True ResourceAvailable: Resource is available"),
+        (
+            Some(false),
+            "False ResourceNotAvailable: Resource is not available",
+        ),
+        (
+            None,
+            "Unknown FetchingResourceFailed: Failed to fetch resource: not allowed",
+        ),
+    ] {
+        let withheld = Object {
+            live: State::Withheld(exists),
+            ..read.clone()
+        };
+        work.report(1, &[withheld]);
+        assert!(work.values(0).is_empty());
+        // An object that is complete must not be updated again.
+        assert_eq!(types(&work), ["Applied", "Available", "Complete"]);
+        assert_eq!(work.lines_of(0)[1], format!("Available {available}"));
+    }
 }
 
 #[test]

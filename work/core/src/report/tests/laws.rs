@@ -78,7 +78,7 @@ fn any_object() -> impl Strategy<Value = Object> {
         .prop_map(State::Found),
         1 => Just(State::Missing),
         1 => Just(State::Failed("timeout")),
-        1 => Just(State::Withheld("not allowed")),
+        1 => any::<Option<bool>>().prop_map(State::Withheld),
         1 => Just(State::Incomplete),
     ];
     let applied = prop_oneof![Just(None), Just(Some(Applied::Complete)), Just(failed())];
