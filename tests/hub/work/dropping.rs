@@ -36,6 +36,32 @@ async fn a_key_of_a_node_selector_and_a_field_of_a_toleration_are_removed() {
     restart_writes_nothing(&world, &recorded, agent, "keys", &[after]).await;
 }
 
+/// The fields of the manager show that the agent applied the selector, though not what was in it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_of_a_node_selector_is_removed_although_the_agent_was_away() {
+    let (world, recorded) = World::recorded().await;
+    let agent = world.agent();
+    let manifest = |selector: Value| {
+        let mut app = deployment(&world, "app", 1);
+        app["spec"]["template"]["spec"]["nodeSelector"] = selector;
+        app
+    };
+    let before = manifest(json!({"disk": "ssd", "zone": "a"}));
+    world.create("keys-away", &[before]).await;
+    world.reports("keys-away", "T", "T").await;
+    agent.kill().await;
+    let after = manifest(json!({"disk": "ssd"}));
+    world
+        .update("keys-away", std::slice::from_ref(&after))
+        .await;
+    let agent = world.agent();
+    world.reports("keys-away", "T", "T").await;
+    let app = world.has(&path(&world, "app"), "there", |_| true).await;
+    let selector = &app["spec"]["template"]["spec"]["nodeSelector"];
+    assert_eq!(*selector, json!({"disk": "ssd"}));
+    restart_writes_nothing(&world, &recorded, agent, "keys-away", &[after]).await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_field_in_a_list_of_a_custom_resource_is_removed() {
     let (world, recorded) = World::recorded().await;
