@@ -158,7 +158,7 @@ async fn measure(args: &Args) -> Result<()> {
     if let Some(What::Works(works)) = &args.what {
         let hub = args.kubeconfig.as_deref();
         let report = works::measure(works, hub, args.rest, folder.path()).await?;
-        return report.print(args.json);
+        return print(&report, report.rows(), args.json);
     }
     let hub = FleetHub::open(args.kubeconfig.as_deref(), folder.path()).await?;
     let controller = start(args, &hub.kubeconfig)?;
@@ -172,7 +172,7 @@ async fn measure(args: &Args) -> Result<()> {
             hub: hub.process(),
         };
         let report = agents::measure(agents, &hub, others, args.rest, folder.path()).await?;
-        return report.print(args.json);
+        return print(&report, report.rows(), args.json);
     }
 
     say("accepting");
@@ -248,7 +248,7 @@ async fn measure(args: &Args) -> Result<()> {
         one_write_ms: one_write.as_secs_f64() * 1000.0,
         peak_mib,
     };
-    print(&report, args.json)
+    print(&report, rows(&report), args.json)
 }
 
 fn start(args: &Args, kubeconfig: &Path) -> Result<Running> {
@@ -292,15 +292,23 @@ fn mib(kib: u64) -> f64 {
     kib as f64 / 1024.0
 }
 
-fn print(report: &Report, json: bool) -> Result<()> {
+/// Prints figures as JSON or as a table.
+fn print(report: &impl Serialize, rows: Vec<(String, String)>, json: bool) -> Result<()> {
     if json {
         println!("{}", serde_json::to_string_pretty(report)?);
         return Ok(());
     }
+    for (what, figure) in rows {
+        println!("{what:<56}{figure:>22}");
+    }
+    Ok(())
+}
+
+fn rows(report: &Report) -> Vec<(String, String)> {
     let Report {
         clusters, rest_s, ..
     } = report;
-    for (what, figure) in [
+    vec![
         (
             format!("{clusters} clusters accepted, with leases"),
             format!("{:.1} s", report.accepted_s),
@@ -359,8 +367,5 @@ fn print(report: &Report, json: bool) -> Result<()> {
             "most that was resident".to_owned(),
             format!("{:.1} MiB", report.peak_mib),
         ),
-    ] {
-        println!("{what:<40}{figure:>14}");
-    }
-    Ok(())
+    ]
 }

@@ -409,18 +409,7 @@ impl Servers {
 // === impl Report ===
 
 impl Report {
-    pub(crate) fn print(&self, json: bool) -> Result<()> {
-        if json {
-            println!("{}", serde_json::to_string_pretty(self)?);
-            return Ok(());
-        }
-        for (what, figure) in self.rows() {
-            println!("{what:<56}{figure:>16}");
-        }
-        Ok(())
-    }
-
-    fn rows(&self) -> Vec<(String, String)> {
+    pub(crate) fn rows(&self) -> Vec<(String, String)> {
         let row = |what: &str, figure: String| (what.to_owned(), figure);
         let seconds = |seconds: f64| format!("{seconds:.2} s");
         let count = |count: Option<f64>| count.map_or("-".to_owned(), |it| format!("{it:.0}"));

@@ -180,16 +180,6 @@ async fn what_an_executor_may_not_read_is_not_reported() {
     assert_eq!(of_manifest(&work, 0, "Known")["status"], "True");
 
     // What was reported before goes, too.
-    let bindings = format!(
-        "/apis/rbac.authorization.k8s.io/v1/namespaces/{}/rolebindings",
-        world.namespace
-    );
-    let all = world.managed.get(&bindings).await.unwrap().ok().clone();
-    for binding in all["items"].as_array().unwrap() {
-        let name = binding["metadata"]["name"].as_str().unwrap();
-        let path = format!("{bindings}/{name}");
-        let deleted = world.managed.delete(&path).await.unwrap();
-        assert_eq!(deleted.code, 200, "{deleted:?}");
-    }
+    world.revoke().await;
     is_silent(&world.reports("reads", "F", "T").await);
 }

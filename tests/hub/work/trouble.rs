@@ -256,16 +256,7 @@ async fn a_watch_of_roles_that_was_refused_once_goes_on() {
         it.watches() && it.path.ends_with("/rolebindings")
     })
     .await;
-    let bindings = format!(
-        "/apis/rbac.authorization.k8s.io/v1/namespaces/{}/rolebindings",
-        world.namespace
-    );
-    let all = world.managed.get(&bindings).await.unwrap().ok().clone();
-    for binding in all["items"].as_array().unwrap() {
-        let name = binding["metadata"]["name"].as_str().unwrap();
-        let deleted = world.managed.delete(&format!("{bindings}/{name}")).await;
-        assert_eq!(deleted.unwrap().code, 200);
-    }
+    world.revoke().await;
     world.reports("refused-roles", "F", "T").await;
 }
 

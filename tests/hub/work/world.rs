@@ -112,6 +112,20 @@ impl World {
         tokio::time::sleep(time).await;
     }
 
+    /// Deletes all RoleBindings in the namespace.
+    pub async fn revoke(&self) {
+        let bindings = format!(
+            "/apis/rbac.authorization.k8s.io/v1/namespaces/{}/rolebindings",
+            self.namespace
+        );
+        let all = self.managed.get(&bindings).await.unwrap().ok().clone();
+        for binding in all["items"].as_array().unwrap() {
+            let name = binding["metadata"]["name"].as_str().unwrap();
+            let deleted = self.managed.delete(&format!("{bindings}/{name}")).await;
+            assert_eq!(deleted.unwrap().code, 200, "{name}");
+        }
+    }
+
     fn command(&self, flags: &[&str]) -> Command {
         let kubeconfig = |person: &Person| person.kubeconfig.to_str().unwrap().to_owned();
         let mut command = berth(&["work", "agent", "--kubeconfig", &kubeconfig(&self.managed)]);

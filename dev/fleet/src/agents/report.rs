@@ -1,6 +1,5 @@
 //! The measured figures of a fleet of agents.
 
-use anyhow::Result;
 use serde::Serialize;
 
 use super::faults::Outcome;
@@ -51,18 +50,7 @@ pub(crate) struct Process {
 // === impl Report ===
 
 impl Report {
-    pub(crate) fn print(&self, json: bool) -> Result<()> {
-        if json {
-            println!("{}", serde_json::to_string_pretty(self)?);
-            return Ok(());
-        }
-        for (what, figure) in self.rows() {
-            println!("{what:<42}{figure:>22}");
-        }
-        Ok(())
-    }
-
-    fn rows(&self) -> Vec<(String, String)> {
+    pub(crate) fn rows(&self) -> Vec<(String, String)> {
         let row = |what: &str, figure: String| (what.to_owned(), figure);
         let times = |spread: Option<Spread>| {
             spread.map_or("-".to_owned(), |it| {

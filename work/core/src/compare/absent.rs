@@ -6,10 +6,10 @@
 
 use serde_json::Value;
 
-use super::{Comparison, is_json};
+use super::{Comparison, QUANTITY_MAPS, is_json};
 
-/// Maps of built-in kinds.
-const MAPS: [&str; 23] = [
+/// Maps of built-in kinds, besides those of quantities.
+const MAPS: [&str; 12] = [
     "labels",
     "annotations",
     "nodeSelector",
@@ -17,17 +17,6 @@ const MAPS: [&str; 23] = [
     "data",
     "binaryData",
     "stringData",
-    "limits",
-    "requests",
-    "hard",
-    "capacity",
-    "overhead",
-    "podFixed",
-    "max",
-    "min",
-    "default",
-    "defaultRequest",
-    "maxLimitRequestRatio",
     "parameters",
     "volumeAttributes",
     "options",
@@ -70,7 +59,10 @@ impl Comparison<'_, '_, '_> {
         let is_one_of = |names: &[&str]| names.iter().any(|name| self.path.ends_with(name));
         let mut defaults = self.defaults.iter();
         METADATA.iter().any(|pattern| self.path.matches(pattern))
-            || self.is_built_in && (is_one_of(&MAPS) || is_one_of(&STRUCTS))
+            || self.is_built_in
+                && [&MAPS[..], &QUANTITY_MAPS, &STRUCTS]
+                    .iter()
+                    .any(|it| is_one_of(it))
             || defaults.any(|(pattern, value)| {
                 self.path.matches(pattern) && is_json(&Value::Object(serde_json::Map::new()), value)
             })
