@@ -223,10 +223,7 @@ impl Entry {
     fn stamp(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         let rules = self.rules();
-        let manifest = self.manifest();
-        manifest
-            .map(berth_api::work::Manifest::text)
-            .hash(&mut hasher);
+        self.manifest().map(Manifest::text).hash(&mut hasher);
         // Written once for each manifest of each generation.
         format!(
             "{:?}{:?}{:?}",

@@ -77,7 +77,11 @@ async fn remove(on: &Work<Agent>, name: &Arc<str>, applied: &AppliedManifestWork
     let uid = applied.metadata.uid.clone().unwrap_or_default();
     let stored = applied.status.clone().unwrap_or_default().applied_resources;
     // An agent that was killed may not have recorded what it had made.
-    let unrecorded = on.world().unrecorded(name, &stored);
+    let unrecorded = {
+        let world = on.world();
+        let progress = world.work_of(name).and_then(|it| world.progress.get(it));
+        progress.map_or_else(Vec::new, |it| world.unrecorded(it, &stored))
+    };
     let all: Vec<_> = stored.iter().cloned().chain(unrecorded).collect();
     let (pending, error) = remove_all(on, &all, &uid).await;
     if let Some(error) = error {
@@ -245,28 +249,19 @@ impl Agent {
         view
     }
 
-    /// The objects of a work that exist.
-    pub(crate) fn existing(
+    /// Objects of a work that exist and are not in the list, those of former manifests first.
+    pub(crate) fn unrecorded(
         &self,
         progress: &Progress,
-    ) -> impl Iterator<Item = AppliedManifestResourceMeta> {
-        (progress.entries()).filter_map(|entry| match self.known(entry) {
-            Known::Present(arrived) => Some(record::meta(entry, &arrived.uid)),
-            Known::Unknown | Known::Missing => None,
-        })
-    }
-
-    /// Objects of the work that exist and are not in the list.
-    fn unrecorded(
-        &self,
-        applied: &str,
         stored: &[AppliedManifestResourceMeta],
     ) -> Vec<AppliedManifestResourceMeta> {
-        let progress = self.work_of(applied).and_then(|it| self.progress.get(it));
-        let unlisted = progress.into_iter().flat_map(|it| &it.unlisted).cloned();
-        let existing = progress.into_iter().flat_map(|it| self.existing(it));
-        let mut unrecorded: Vec<_> = unlisted.chain(existing).collect();
-        unrecorded.retain(|it| !stored.contains(it));
-        unrecorded
+        let existing = progress
+            .entries()
+            .filter_map(|entry| match self.known(entry) {
+                Known::Present(arrived) => Some(record::meta(entry, &arrived.uid)),
+                Known::Unknown | Known::Missing => None,
+            });
+        let all = progress.unlisted.iter().cloned().chain(existing);
+        all.filter(|it| !stored.contains(it)).collect()
     }
 }

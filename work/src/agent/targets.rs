@@ -3,9 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use berth_api::work::{
-    AppliedManifestResourceMeta, AppliedManifestWork, ManifestResourceMeta, ManifestWork,
-};
+use berth_api::work::{AppliedManifestWork, ManifestResourceMeta, ManifestWork};
 use berth_reconcile::Work;
 use berth_work_core::order::{LAST, rank};
 use berth_work_core::report::Applied;
@@ -95,7 +93,10 @@ pub(crate) fn forget(on: &Work<Agent>, name: &str) {
 
 fn install(world: &mut Agent, name: &Arc<str>, ready: &Ready, mut slots: Vec<Slot>) {
     let former = world.progress.remove(name);
-    let unlisted = (former.as_ref()).map_or_else(Vec::new, |it| unlisted(world, it, ready));
+    // The pass that made them may have ended before it wrote the list.
+    let status = ready.applied.status.as_ref();
+    let stored = status.map_or(&[][..], |it| &it.applied_resources);
+    let unlisted = (former.as_ref()).map_or_else(Vec::new, |it| world.unrecorded(it, stored));
     let is_changed = (former.as_ref()).is_some_and(|it| !it.is_of_generation(&ready.work));
     let mut former_slots = HashMap::new();
     let mut former_entries = Vec::new();
@@ -133,16 +134,6 @@ fn install(world: &mut Agent, name: &Arc<str>, ready: &Ready, mut slots: Vec<Slo
         stale_wait: None,
     };
     world.progress.insert(Arc::clone(name), progress);
-}
-
-/// The objects of former manifests that exist and are not in the list of the AppliedManifestWork. The pass that made them may have ended
-/// before it wrote the list.
-fn unlisted(world: &Agent, former: &Progress, ready: &Ready) -> Vec<AppliedManifestResourceMeta> {
-    let status = ready.applied.status.as_ref();
-    let stored = status.map_or(&[][..], |it| &it.applied_resources);
-    let existing = world.existing(former);
-    let all = former.unlisted.iter().cloned().chain(existing);
-    all.filter(|it| !stored.contains(it)).collect()
 }
 
 fn add(world: &mut Agent, entry: &Arc<Entry>) {
