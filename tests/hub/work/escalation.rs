@@ -116,3 +116,93 @@ async fn an_executor_that_may_escalate_and_bind_grants_itself_what_it_needs() {
     .await;
     world.reports("grants-itself", "TTT", "TTT").await;
 }
+
+/// An existing binding to a stronger role keeps its subjects: what is checked is what is written, in its strategy, on the object as it is.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_executor_does_not_join_a_binding_to_a_stronger_role() {
+    let world = World::new().await;
+    let (account, spec) = executor(&world, &VERBS).await;
+    let maps = rule(&VERBS, "", &["configmaps"], &[]);
+    let cluster = Cluster::shared().await;
+    cluster.grant_in(&world.namespace, &account, &[maps]).await;
+    let strong = json!({
+        "apiVersion": format!("{GROUP}/v1"),
+        "kind": "Role",
+        "metadata": {"name": "strong", "namespace": world.namespace},
+        "rules": [{"apiGroups": [""], "resources": ["secrets"], "verbs": VERBS}],
+    });
+    let mut existing = binding(&world);
+    existing["roleRef"]["name"] = json!("strong");
+    existing["subjects"][0]["name"] = json!("another");
+    for (resource, object) in [
+        ("roles", &role(&world)),
+        ("roles", &strong),
+        ("rolebindings", &existing),
+    ] {
+        let created = world.managed.post(&path(&world, resource), object).await;
+        assert_eq!(created.unwrap().code, 201, "{object}");
+    }
+    let _agent = world.agent();
+    let identifier = json!({"group": GROUP, "resource": "rolebindings", "name": "maps", "namespace": world.namespace});
+    let cut = json!([{"condition": "OnSpokePresent", "jqPathExpressions": [".roleRef"]}]);
+    let mut spec = spec.clone();
+    spec["manifestConfigs"] = json!([{
+        "resourceIdentifier": identifier,
+        "updateStrategy": {"type": "ServerSideApply", "serverSideApply": {"force": true, "ignoreFields": cut}},
+    }]);
+    world.create_with("joins", &[binding(&world)], spec).await;
+    let work = world.reports("joins", "F", "T").await;
+    let applied = of_manifest(&work, 0, "Applied");
+    let [_, reason, message] = said(&applied);
+    assert_eq!(reason, "AppliedManifestFailed");
+    assert!(
+        message.contains("error: permission escalation")
+            && message.contains("attempting to grant RBAC permissions not currently held"),
+        "{message}"
+    );
+    let path = format!("{}/maps", path(&world, "rolebindings"));
+    let stored = world.managed.get(&path).await.unwrap().body;
+    assert_eq!(stored["subjects"], existing["subjects"], "{stored}");
+    assert_eq!(stored["roleRef"]["name"], "strong");
+}
+
+/// To create an object anew, the executor must be allowed to delete it, also if the object stays when its ManifestWork goes.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_executor_that_may_not_delete_replaces_no_object() {
+    let world = World::new().await;
+    let (account, spec) = executor(&world, &VERBS).await;
+    let secrets = rule(&VERBS[..4], "", &["secrets"], &[]);
+    let cluster = Cluster::shared().await;
+    cluster
+        .grant_in(&world.namespace, &account, &[secrets])
+        .await;
+    let secret = |kind: &str| {
+        json!({
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {"name": "typed", "namespace": world.namespace},
+            "type": kind,
+        })
+    };
+    let secrets = format!("/api/v1/namespaces/{}/secrets", world.namespace);
+    let created = world.managed.post(&secrets, &secret("one")).await.unwrap();
+    assert_eq!(created.code, 201, "{created:?}");
+    let uid = created.body["metadata"]["uid"].clone();
+    let _agent = world.agent();
+    let mut spec = spec.clone();
+    spec["deleteOption"] = json!({"propagationPolicy": "Orphan"});
+    world.create_with("replaces", &[secret("two")], spec).await;
+    let work = world.reports("replaces", "F", "T").await;
+    let applied = of_manifest(&work, 0, "Applied");
+    let [_, reason, message] = said(&applied);
+    assert_eq!(reason, "AppliedManifestFailed");
+    let lacks = format!("grant the verb delete to {}", account.user);
+    assert!(message.ends_with(&lacks), "{message}");
+    let stored = world
+        .managed
+        .get(&format!("{secrets}/typed"))
+        .await
+        .unwrap()
+        .body;
+    assert_eq!(stored["metadata"]["uid"], uid, "{stored}");
+}

@@ -28,6 +28,7 @@ use serde_json::Value;
 
 use crate::differs::{Differences, Settled, Verdict, digest};
 use crate::exact;
+use crate::executor::depends_on_writer;
 use crate::kinds::{Rule, rule};
 use crate::owner::Owner;
 use crate::{Mapped, Refusal, Response, Step, Unusable};
@@ -116,6 +117,8 @@ pub struct Applying {
     moved: bool,
     /// The object was deleted to be created anew.
     recreated: bool,
+    /// Server-side apply has the resourceVersion of the object that it was made from.
+    pinned: bool,
     /// UID and resourceVersion of the object in the last response.
     live: Option<(String, String)>,
 }
@@ -190,9 +193,17 @@ impl Applying {
             without_patch: false,
             moved: false,
             recreated: false,
+            pinned: false,
             live: None,
             object,
         })
+    }
+
+    /// Prepares writes that the executor of the ManifestWork is asked about. If the API server decides by who writes, a server-side apply
+    /// to an existing object has its resourceVersion, as all other writes have: it is written to the object that was asked about.
+    pub fn for_executor(mut self) -> Self {
+        self.pinned = depends_on_writer(&self.object);
+        self
     }
 
     /// Returns the next request, given the response to the last one. The first call has no response; or [`Response::NotFound`], if
@@ -267,6 +278,11 @@ impl Applying {
         if wrote.is_some() && wrote == plan.due {
             self.settled = plan.settled;
             plan = self.plan(live);
+        }
+        if let Some(Write::Apply { body, .. }) = &mut plan.write
+            && self.pinned
+        {
+            body["metadata"]["resourceVersion"] = live["metadata"]["resourceVersion"].clone();
         }
         let Some(write) = plan.write else {
             return Step::Done(Outcome::Applied(Done {

@@ -119,6 +119,17 @@ impl Account {
         )
     }
 
+    /// Returns the failure of an object that the API server, or its admission, does not let the account write. `why` is its message.
+    pub fn forbidden(&self, object: &Mapped, why: &str) -> Failure {
+        if may_escalate(object) {
+            return self.escalates(object, why);
+        }
+        failure(
+            format!("{}, will try again in 1m0s; {why}", not_allowed(object)),
+            Retry::OnPermission,
+        )
+    }
+
     /// Returns the failure of an RBAC object whose creation as the account, as a dry run, failed for another reason.
     pub fn unchecked(&self, object: &Mapped, why: &str) -> Failure {
         failure(
@@ -149,6 +160,38 @@ pub fn may_escalate(object: &Mapped) -> bool {
             object.resource.as_str(),
             "roles" | "rolebindings" | "clusterroles" | "clusterrolebindings"
         )
+}
+
+/// Returns true if the API server or an admission webhook of OCM decides by the user who writes, and not by the verb alone. Each write to
+/// such an object is first sent as the account, as a dry run: the same request, with the same body, on the object as it is.
+///
+/// - RBAC: <https://kubernetes.io/docs/reference/access-authn-authz/rbac/#privilege-escalation-prevention-and-bootstrapping>;
+/// - admission policies: who binds one must be able to read its parameters;
+/// - ClusterTrustBundles: <https://kubernetes.io/docs/reference/access-authn-authz/certificate-signing-requests/#cluster-trust-bundles>;
+/// - OCM's kinds, if the managed cluster is a hub: acceptance, sets and bindings.
+pub fn depends_on_writer(object: &Mapped) -> bool {
+    let group = object.prescribed.group();
+    matches!(
+        group,
+        "admissionregistration.k8s.io" | "certificates.k8s.io" | "open-cluster-management.io"
+    ) || group.ends_with(".open-cluster-management.io")
+        || may_escalate(object)
+}
+
+/// Returns the failure of a CertificateSigningRequest: the API server stores who created it, and who approves it goes by that. It would be
+/// the agent. Not for an agent that impersonates executors.
+pub fn names_the_writer(object: &Mapped) -> Option<Failure> {
+    let named = object.prescribed.group() == "certificates.k8s.io"
+        && object.resource == "certificatesigningrequests";
+    named.then(|| {
+        failure(
+            format!(
+                "{}: the request would be made in the name of the agent; use the agent's feature gate ExecutorImpersonation, or remove the executor",
+                not_allowed(object)
+            ),
+            Retry::OnChange,
+        )
+    })
 }
 
 /// Returns the failure of an object of the agent itself. A ManifestWork with an executor must not write such an object, because the

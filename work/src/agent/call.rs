@@ -40,9 +40,38 @@ pub(crate) async fn send<R>(
     step: &Step<R>,
     writer: Option<&HeaderValue>,
 ) -> Result<Option<Sent>, CallError> {
-    let Some(mut call) = call(path, step) else {
+    let Some(call) = call(path, step, "") else {
         return Ok(None);
     };
+    exchange(cluster, call, step, writer).await.map(Some)
+}
+
+/// Sends a write as `user`, as a dry run. `None`: the step is no write of an object. In everything else the request is that of [`send`].
+///
+/// # Errors
+/// As [`send`].
+pub(crate) async fn rehearse<R>(
+    cluster: &Writer,
+    path: Path<'_>,
+    step: &Step<R>,
+    user: &HeaderValue,
+) -> Result<Option<Response>, CallError> {
+    if matches!(step, Step::Get | Step::Delete { .. }) {
+        return Ok(None);
+    }
+    let Some(call) = call(path, step, "&dryRun=All") else {
+        return Ok(None);
+    };
+    let sent = exchange(cluster, call, step, Some(user)).await?;
+    Ok(Some(sent.response))
+}
+
+async fn exchange<R>(
+    cluster: &Writer,
+    mut call: Call,
+    step: &Step<R>,
+    writer: Option<&HeaderValue>,
+) -> Result<Sent, CallError> {
     let is_read = matches!(step, Step::Get);
     if let Some(user) = writer.filter(|_| !is_read) {
         call = call.header(IMPERSONATE_USER, user.clone());
@@ -50,7 +79,7 @@ pub(crate) async fn send<R>(
     let is_deletion = matches!(step, Step::Delete { .. });
     let answer = match cluster.send(call).await {
         Ok(answer) => answer,
-        Err(error) => return refused(error).map(Some),
+        Err(error) => return refused(error),
     };
     let value: Value = answer.json()?;
     // The response to a deletion may be a Status.
@@ -64,11 +93,11 @@ pub(crate) async fn send<R>(
     } else {
         Response::Written(value)
     };
-    Ok(Some(Sent {
+    Ok(Sent {
         response,
         object,
         kind_is_absent: false,
-    }))
+    })
 }
 
 fn refused(error: CallError) -> Result<Sent, CallError> {
@@ -109,12 +138,13 @@ pub(crate) fn create_call(path: Path<'_>, body: &Value, options: &str) -> Call {
     Call::post(path, text(body))
 }
 
-fn call<R>(path: Path<'_>, step: &Step<R>) -> Option<Call> {
+/// The request of a step. `options` are added to the query of a write.
+fn call<R>(path: Path<'_>, step: &Step<R>, options: &str) -> Option<Call> {
     let object = || path.of(path.name);
-    let of_ours = |path: String| format!("{path}?fieldManager={FIELD_MANAGER}");
+    let of_ours = |path: String| format!("{path}?fieldManager={FIELD_MANAGER}{options}");
     Some(match step {
         Step::Get => Call::get(object()),
-        Step::Create(body) => create_call(path, body, ""),
+        Step::Create(body) => create_call(path, body, options),
         Step::Replace(body) => Call::put(of_ours(object()), text(body)),
         Step::Merge(body) => Call::patch(of_ours(object()), MERGE_PATCH, text(body)),
         Step::Apply {
@@ -124,7 +154,7 @@ fn call<R>(path: Path<'_>, step: &Step<R>) -> Option<Call> {
         } => {
             let object = object();
             let manager = encoded(manager);
-            let path = format!("{object}?fieldManager={manager}&force={force}");
+            let path = format!("{object}?fieldManager={manager}&force={force}{options}");
             Call::patch(path, APPLY_PATCH, text(body))
         }
         Step::Delete {

@@ -12,8 +12,9 @@ use http::HeaderValue;
 use k8s_openapi::api::authorization::v1::SubjectAccessReviewSpec;
 use serde_json::{Value, json};
 
-use super::call::{IMPERSONATE_USER, create_call};
+use super::call::{self, IMPERSONATE_USER, create_call};
 use super::objects::Entry;
+use super::settings::Settings;
 
 /// How long an answer counts, as long as OCM's agent waits after a refusal.
 const VALID: Duration = Duration::from_secs(60);
@@ -27,6 +28,17 @@ const REVIEWS: &str = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
 /// The answers, and when the questions were sent.
 #[derive(Debug, Default)]
 pub(crate) struct Executors(Mutex<HashMap<Question, (bool, Instant)>>);
+
+/// What is to become of a write.
+#[derive(Debug)]
+pub(crate) enum Ruling {
+    /// It is sent.
+    Send,
+    /// It would get this response.
+    Answered(Response),
+    /// The executor may not make it.
+    Refused(Failure),
+}
 
 /// The executor may not write an object.
 #[derive(Debug)]
@@ -57,7 +69,7 @@ impl Executors {
         &self,
         cluster: &Writer,
         entry: &Entry,
-        agent_namespace: &str,
+        settings: &Settings,
         since: Option<Instant>,
     ) -> Result<Option<Denied>, CallError> {
         let unreadable = |failure| {
@@ -75,7 +87,12 @@ impl Executors {
         let Ok(object) = entry.prescribed() else {
             return Ok(None);
         };
-        if let Some(failure) = executor::agents_own(&object, agent_namespace) {
+        if let Some(failure) = executor::agents_own(&object, &settings.namespace) {
+            return unreadable(failure);
+        }
+        if !settings.impersonates_executors
+            && let Some(failure) = executor::names_the_writer(&object)
+        {
             return unreadable(failure);
         }
         for review in account.questions(&object, entry.owner.holding) {
@@ -100,6 +117,57 @@ impl Executors {
             }));
         }
         Ok(None)
+    }
+
+    /// Decides about a write that the agent would make with its own identity. An object whose kind depends on who writes it is written by
+    /// the executor first, as a dry run of the very request. A deletion, also one to create the object anew, takes the verb `delete`.
+    ///
+    /// # Errors
+    /// The managed cluster does not respond.
+    pub(crate) async fn rule<R>(
+        &self,
+        cluster: &Writer,
+        entry: &Entry,
+        step: &Step<R>,
+        since: Option<Instant>,
+    ) -> Result<Ruling, CallError> {
+        let account = match executor::account(entry.executor()) {
+            Ok(None) => return Ok(Ruling::Send),
+            Ok(Some(account)) => account,
+            Err(failure) => return Ok(Ruling::Refused(failure)),
+        };
+        let Ok(object) = entry.prescribed() else {
+            return Ok(Ruling::Send);
+        };
+        if matches!(step, Step::Delete { .. }) {
+            let question = Question::new(&account, &object, "delete");
+            let review = account.question(&object, "delete");
+            return Ok(
+                match self.is_allowed(cluster, question, review, since).await? {
+                    true => Ruling::Send,
+                    false => Ruling::Refused(account.refused(&object, "delete")),
+                },
+            );
+        }
+        if !executor::depends_on_writer(&object) {
+            return Ok(Ruling::Send);
+        }
+        let Ok(user) = HeaderValue::try_from(account.user()) else {
+            return Ok(Ruling::Refused(
+                account.unchecked(&object, "the name is invalid"),
+            ));
+        };
+        let response = call::rehearse(cluster, entry.path(), step, &user).await?;
+        Ok(match response {
+            None | Some(Response::Written(_)) => Ruling::Send,
+            Some(Response::Refused(refusal)) => match refusal.code {
+                403 => Ruling::Refused(account.forbidden(&object, &refusal.message)),
+                // A conflict, or an object that nobody could write so.
+                409 | 422 => Ruling::Answered(Response::Refused(refusal)),
+                _ => Ruling::Refused(account.unchecked(&object, &refusal.message)),
+            },
+            Some(other) => Ruling::Answered(other),
+        })
     }
 
     /// Asks the API server, unless the answer is known.

@@ -8,7 +8,7 @@ use berth_reconcile::{RawObject, Work};
 use berth_work_core::{Failure, Outcome, Response, Retry, Step};
 
 use super::checks::Access;
-use super::executor::Denied;
+use super::executor::{Denied, Ruling};
 use super::facts::{Fact, Kind};
 use super::objects::{Entry, Known};
 use super::world::Agent;
@@ -81,6 +81,7 @@ impl Run {
             return Ok(Tried::denied(denied));
         }
         let mut machine = match entry.applying(before.as_deref()) {
+            Ok(machine) if entry.executor().is_some() => machine.for_executor(),
             Ok(machine) => machine,
             Err(unusable) => {
                 let (reason, message) = unusable.condition();
@@ -117,6 +118,18 @@ impl Run {
                     repairs,
                     access: Access::Open,
                 });
+            }
+            // An executor who is impersonated is judged by the API server.
+            if writer.is_none() && !matches!(step, Step::Get) {
+                let executors = Arc::clone(&on.world().executors);
+                match executors.rule(cluster, &entry, &step, since).await? {
+                    Ruling::Send => {}
+                    Ruling::Answered(answer) => {
+                        response = Some(answer);
+                        continue;
+                    }
+                    Ruling::Refused(failure) => return Ok(Tried::failed(failure)),
+                }
             }
             let Some(sent) = call::send(cluster, entry.path(), &step, writer.as_ref()).await?
             else {
@@ -159,7 +172,7 @@ pub(super) async fn refusal(
         (Arc::clone(&world.executors), Arc::clone(&world.settings))
     };
     let cluster = on.writer(MANAGED);
-    let refusal = executors.refusal(cluster, entry, &settings.namespace, since);
+    let refusal = executors.refusal(cluster, entry, &settings, since);
     refusal.await
 }
 

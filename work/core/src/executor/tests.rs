@@ -83,6 +83,74 @@ fn an_account_must_be_allowed_everything() {
 }
 
 #[test]
+fn some_kinds_depend_on_who_writes_them() {
+    let row = |group: &str, kind: &str| {
+        mapped(
+            &json!({"apiVersion": format!("{group}v1"), "kind": kind, "metadata": {"name": "a"}}),
+        )
+    };
+    for (group, kind, depends, names) in [
+        ("", "Secret", false, false),
+        ("apps/", "Deployment", false, false),
+        ("rbac.authorization.k8s.io/", "Role", true, false),
+        (
+            "rbac.authorization.k8s.io/",
+            "ClusterRoleBinding",
+            true,
+            false,
+        ),
+        (
+            "admissionregistration.k8s.io/",
+            "ValidatingAdmissionPolicyBinding",
+            true,
+            false,
+        ),
+        ("certificates.k8s.io/", "ClusterTrustBundle", true, false),
+        (
+            "certificates.k8s.io/",
+            "CertificateSigningRequest",
+            true,
+            true,
+        ),
+        (
+            "cluster.open-cluster-management.io/",
+            "ManagedCluster",
+            true,
+            false,
+        ),
+        (
+            "notopen-cluster-management.io/",
+            "ManagedCluster",
+            false,
+            false,
+        ),
+    ] {
+        let object = row(group, kind);
+        assert_eq!(depends_on_writer(&object), depends, "{group}{kind}");
+        assert_eq!(names_the_writer(&object).is_some(), names, "{group}{kind}");
+    }
+    let account = Account {
+        namespace: "n".to_owned(),
+        name: "s".to_owned(),
+    };
+    let cluster = row("cluster.open-cluster-management.io/", "ManagedCluster");
+    let failure = account.forbidden(&cluster, "no");
+    assert_eq!(
+        failure.message,
+        "Failed to apply manifest: not allowed to apply the resource cluster.open-cluster-management.io managedclusters,  a, \
+         will try again in 1m0s; no"
+    );
+    assert_eq!(failure.retry, Retry::OnPermission);
+    let role = row("rbac.authorization.k8s.io/", "Role");
+    assert!(
+        account
+            .forbidden(&role, "no")
+            .message
+            .contains("error: permission escalation, ")
+    );
+}
+
+#[test]
 fn an_executor_does_not_reach_the_agent() {
     for (manifest, own) in [
         (
