@@ -258,7 +258,7 @@ impl<'a> Deciding<'_, 'a> {
     ) -> BTreeSet<&'a str> {
         let template = &self.facts.set.template;
         let states = works.values();
-        let states = states.map(|it| (it.cluster.clone(), it.state(template)));
+        let states = states.map(|it| (it.cluster.clone(), it.state_at(template, self.now)));
         let states = states.collect();
         let step = rollout(rules, &placed.groups, &states, self.now);
         counts.is_stopped = step.is_breached;

@@ -26,6 +26,8 @@ pub struct Work {
     pub uid: String,
     /// It is being deleted.
     pub is_deleting: bool,
+    /// metadata.creationTimestamp, which nobody but the API server sets.
+    pub(super) created_at: Option<Timestamp>,
     /// metadata.deletionTimestamp
     pub(super) deleted_at: Option<Timestamp>,
     /// metadata.generation
@@ -74,6 +76,7 @@ struct Metadata {
     namespace: Option<String>,
     uid: Option<String>,
     generation: Option<i64>,
+    creation_timestamp: Option<Value>,
     deletion_timestamp: Option<Value>,
     labels: Option<BTreeMap<String, String>>,
     managed_fields: Option<Vec<Value>>,
@@ -99,6 +102,7 @@ impl Work {
             namespace,
             uid,
             generation,
+            creation_timestamp,
             deletion_timestamp,
             labels,
             managed_fields,
@@ -120,6 +124,9 @@ impl Work {
             name,
             uid: uid.unwrap_or_default(),
             is_deleting: deletion_timestamp.is_some(),
+            created_at: (creation_timestamp.as_ref())
+                .and_then(Value::as_str)
+                .and_then(|it| it.parse().ok()),
             deleted_at: (deletion_timestamp.as_ref())
                 .and_then(Value::as_str)
                 .and_then(|it| it.parse().ok()),

@@ -200,6 +200,35 @@ fn a_work_that_is_being_deleted_counts_against_the_deadline() {
 }
 
 #[test]
+fn times_far_ahead_stall_no_rollout() {
+    let far = json!("2090-01-01T00:00:00Z");
+    let settings = json!({"maxConcurrency": 1, "progressDeadline": "30m", "minSuccessTime": "30m", "maxFailures": 1});
+    for (conditions, is_write_ahead) in [("A+ V+ P+", false), ("A+ V+ P-", false), ("", true)] {
+        let mut hub = hub(&progressive(settings.clone()), &["c1", "c2"]);
+        hub.report("c1", conditions);
+        let created = json!(hub.now);
+        let work = hub.work("c1", "set");
+        work["metadata"]["creationTimestamp"] = created;
+        if is_write_ahead {
+            work["metadata"]["managedFields"][0]["time"] = far.clone();
+        }
+        for condition in work["status"]["conditions"]
+            .as_array_mut()
+            .into_iter()
+            .flatten()
+        {
+            condition["lastTransitionTime"] = far.clone();
+        }
+        hub.after(1799);
+        hub.settle();
+        assert_eq!(hub.current(), "c1", "{conditions}");
+        hub.after(1);
+        hub.settle();
+        assert_eq!(hub.current(), "c1 c2", "{conditions}");
+    }
+}
+
+#[test]
 fn a_cluster_soaks_before_the_next_follows() {
     let settings = json!({"maxConcurrency": 1, "minSuccessTime": "5s"});
     for conditions in ["A+ V+ P-", "A+ V+"] {
