@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod tests;
 
+use berth_api::names::{is_dns1123_label, is_dns1123_subdomain};
 use berth_api::work::Manifest;
 use serde_json::{Map, Value};
 
@@ -46,6 +47,26 @@ pub enum Unusable {
     /// A required field is missing, empty or not a string.
     #[error("the manifest has no {0}: set it to a string")]
     Missing(&'static str),
+    /// The version of apiVersion would be another path of the API server, or a query.
+    #[error(
+        "the version {version:?} of apiVersion {api_version:?} is not a DNS label: lower-case letters, digits and -"
+    )]
+    Version {
+        /// apiVersion
+        api_version: String,
+        /// What follows the first slash, or all.
+        version: String,
+    },
+    /// The group of apiVersion would be another path of the API server, or a query.
+    #[error(
+        "the group {group:?} of apiVersion {api_version:?} is not a DNS subdomain: lower-case letters, digits, - and ."
+    )]
+    Group {
+        /// apiVersion
+        api_version: String,
+        /// What precedes the first slash.
+        group: String,
+    },
     /// metadata.name or metadata.namespace would be another path of the API server.
     #[error(
         "{0} {1:?} cannot be used in a path: it must not be \".\" or \"..\", and must not contain / or %"
@@ -90,6 +111,7 @@ pub fn prescribed(ordinal: usize, manifest: &Manifest) -> Result<Prescribed, Unu
         return Err(Unusable::NotAnObject);
     };
     let api_version = text(&object, "apiVersion").ok_or(Unusable::Missing("apiVersion"))?;
+    let api_version = of_dns_words(api_version)?;
     let kind = text(&object, "kind").ok_or(Unusable::Missing("kind"))?;
     if kind == "List" || kind.ends_with("List") && object.get("items").is_some_and(Value::is_array)
     {
@@ -121,6 +143,27 @@ pub fn prescribed(ordinal: usize, manifest: &Manifest) -> Result<Prescribed, Unu
         name,
         object,
     })
+}
+
+/// Returns the apiVersion if its group and version are words of DNS, as those of each served kind are. Others would change the path
+/// of a request: of `v1?x=`, all that follows is the query.
+fn of_dns_words(api_version: String) -> Result<String, Unusable> {
+    let (group, version) = match api_version.split_once('/') {
+        Some((group, version)) => (Some(group), version),
+        None => (None, &*api_version),
+    };
+    if let Some(group) = group.filter(|it| !is_dns1123_subdomain(it)) {
+        let group = group.to_owned();
+        return Err(Unusable::Group { api_version, group });
+    }
+    if !is_dns1123_label(version) {
+        let version = version.to_owned();
+        return Err(Unusable::Version {
+            api_version,
+            version,
+        });
+    }
+    Ok(api_version)
 }
 
 /// Is a name one segment of a path? As Kubernetes' `IsValidPathSegmentName`: other names would reach subresources or other namespaces.

@@ -92,6 +92,42 @@ fn a_name_is_one_segment_of_a_path() {
 }
 
 #[test]
+fn group_and_version_are_dns_words() {
+    let with = |api_version: &str| {
+        read(json!({"apiVersion": api_version, "kind": "Pod", "metadata": {"name": "a"}}))
+            .map(|it| it.api_version)
+    };
+    for (api_version, part, value) in [
+        ("v1?x=", "version", "v1?x="),
+        ("v1#", "version", "v1#"),
+        ("v1%2F..", "version", "v1%2F.."),
+        ("..", "version", ".."),
+        ("v1.2", "version", "v1.2"),
+        ("apps/", "version", ""),
+        ("apps/v1/namespaces", "version", "v1/namespaces"),
+        ("apps/v1?x=", "version", "v1?x="),
+        ("/v1", "group", ""),
+        ("../v1", "group", ".."),
+        ("apps?/v1", "group", "apps?"),
+        ("apps%2F/v1", "group", "apps%2F"),
+    ] {
+        let rule = match part {
+            "version" => "a DNS label: lower-case letters, digits and -",
+            _ => "a DNS subdomain: lower-case letters, digits, - and .",
+        };
+        assert_eq!(
+            with(api_version),
+            Err(format!(
+                "the {part} {value:?} of apiVersion {api_version:?} is not {rule}"
+            )),
+        );
+    }
+    for api_version in ["v1", "apps/v1", "x-1.example.com/v1alpha1"] {
+        assert_eq!(with(api_version), Ok(api_version.to_owned()));
+    }
+}
+
+#[test]
 fn what_the_api_server_writes_is_not_sent() {
     let read = read(json!({
         "apiVersion": "apps/v1", "kind": "Deployment",
