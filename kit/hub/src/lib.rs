@@ -37,6 +37,7 @@ pub use api::{HubApi, RequestBody};
 pub use backoff::Backoff;
 pub use call::{
     APPLY_PATCH, Asked, Call, JSON, JSON_PATCH, MERGE_PATCH, METADATA, METADATA_LIST, Resource,
+    segment,
 };
 pub use error::{CallError, Cause, Details, Refusal, StatusCause, causes, optional};
 pub use kubeconfig::{

@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use berth_api::GroupVersionResource;
+use berth_hub::segment;
 
 use crate::object::Item;
 
@@ -100,13 +101,14 @@ impl<F> Watched<F> {
         let Self {
             group, resource, ..
         } = self;
+        let (group, version, resource) = (segment(group), segment(version), segment(resource));
         let mut path = if group.is_empty() {
             format!("/api/{version}")
         } else {
             format!("/apis/{group}/{version}")
         };
         if let Some(namespace) = &self.namespace {
-            path.push_str(&format!("/namespaces/{namespace}"));
+            path.push_str(&format!("/namespaces/{}", segment(namespace)));
         }
         path.push_str(&format!("/{resource}?"));
         if let Some(labels) = &self.labels {

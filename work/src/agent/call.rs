@@ -2,7 +2,7 @@
 
 use berth_api::GroupVersionResource;
 use berth_api::work::FIELD_MANAGER;
-use berth_hub::{APPLY_PATCH, Call, CallError, MERGE_PATCH};
+use berth_hub::{APPLY_PATCH, Call, CallError, MERGE_PATCH, segment};
 use berth_reconcile::{RawObject, Writer};
 use berth_work_core::{Cause, Refusal, Response, Step};
 use bytes::Bytes;
@@ -153,7 +153,7 @@ fn call<R>(path: Path<'_>, step: &Step<R>, options: &str) -> Option<Call> {
             body,
         } => {
             let object = object();
-            let manager = encoded(manager);
+            let manager = segment(manager);
             let path = format!("{object}?fieldManager={manager}&force={force}{options}");
             Call::patch(path, APPLY_PATCH, text(body))
         }
@@ -187,32 +187,20 @@ impl Path<'_> {
             version,
             resource,
         } = self.resource;
+        let version = segment(version);
         let mut path = match group.as_str() {
             "" => format!("/api/{version}"),
-            group => format!("/apis/{group}/{version}"),
+            group => format!("/apis/{}/{version}", segment(group)),
         };
         if !self.namespace.is_empty() {
-            path.push_str(&format!("/namespaces/{}", encoded(self.namespace)));
+            path.push_str(&format!("/namespaces/{}", segment(self.namespace)));
         }
-        path.push_str(&format!("/{resource}"));
+        path.push_str(&format!("/{}", segment(resource)));
         if !name.is_empty() {
-            path.push_str(&format!("/{}", encoded(name)));
+            path.push_str(&format!("/{}", segment(name)));
         }
         path
     }
-}
-
-/// Names of manifests may hold any character but `/` and `%`: `?` would begin a query. Names of RBAC objects have colons.
-fn encoded(text: &str) -> String {
-    let mut encoded = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~:".contains(&byte) {
-            encoded.push(char::from(byte));
-        } else {
-            encoded.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    encoded
 }
 
 fn text(body: &Value) -> Bytes {

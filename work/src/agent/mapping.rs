@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use berth_api::GroupVersionResource;
-use berth_hub::Call;
+use berth_hub::{Call, segment};
 use berth_reconcile::{Refusal, Writer, now};
 use serde::Deserialize;
 
@@ -127,9 +127,10 @@ async fn served(
     group: &str,
     version: &str,
 ) -> Result<HashMap<Box<str>, (Box<str>, bool)>, Refusal> {
+    let version = segment(version);
     let path = match group {
         "" => format!("/api/{version}"),
-        group => format!("/apis/{group}/{version}"),
+        group => format!("/apis/{}/{version}", segment(group)),
     };
     let list: ResourceList = match cluster.send(Call::get(path)).await {
         Ok(answer) => answer.json()?,

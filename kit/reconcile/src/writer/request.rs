@@ -1,7 +1,7 @@
 //! Requests: the path, the content type and the body of a write.
 
 use berth_api::plan::{Action, Target};
-use berth_hub::{APPLY_PATCH, Call, MERGE_PATCH};
+use berth_hub::{APPLY_PATCH, Call, MERGE_PATCH, segment};
 use serde_json::{Value, json};
 
 /// The request of a write; `manager`: the field manager where the action names no other.
@@ -99,5 +99,39 @@ pub(super) fn path(target: &Target, subresource: Option<&str>) -> String {
     parts.push(&kind.resource);
     let names = [Some(&*target.name), subresource].into_iter().flatten();
     parts.extend(names.filter(|name| !name.is_empty()));
+    let parts: Vec<_> = parts.into_iter().map(segment).collect();
     parts.join("/")
+}
+
+#[cfg(test)]
+mod tests {
+    use berth_api::GroupVersionResource;
+
+    use super::*;
+
+    #[test]
+    fn each_part_is_one_segment() {
+        let target = |version: &str, namespace: &str, name: &str| Target {
+            resource: GroupVersionResource::new(
+                "g.io".to_owned(),
+                version.to_owned(),
+                "ks".to_owned(),
+            ),
+            namespace: Some(namespace.to_owned()),
+            name: name.to_owned(),
+        };
+        for ((version, namespace, name), expected) in [
+            (("v1", "n", "a:b"), "/apis/g.io/v1/namespaces/n/ks/a:b"),
+            (
+                ("v1?x=", "n", "a"),
+                "/apis/g.io/v1%3Fx%3D/namespaces/n/ks/a",
+            ),
+            (
+                ("v1", "n#", "a/status"),
+                "/apis/g.io/v1/namespaces/n%23/ks/a%2Fstatus",
+            ),
+        ] {
+            assert_eq!(path(&target(version, namespace, name), None), expected);
+        }
+    }
 }
