@@ -5,6 +5,7 @@
 
 pub mod addon_placement_score;
 pub mod agents;
+pub mod clocks;
 pub mod cluster;
 pub mod cluster_claim;
 pub mod cluster_set;

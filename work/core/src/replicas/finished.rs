@@ -1,5 +1,6 @@
 //! ManifestWorks that are deleted some time after they are done.
 
+use berth_api::clocks::believed;
 use berth_api::conditions::manifest_work::COMPLETE;
 use berth_api::labels;
 use jiff::{SignedDuration, Timestamp};
@@ -14,7 +15,18 @@ pub struct Finished {
     /// metadata.resourceVersion
     pub resource_version: String,
     /// When it is to be deleted; `None`: at once.
-    pub due: Option<Timestamp>,
+    due: Option<Due>,
+}
+
+/// When a ManifestWork is to be deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Due {
+    /// When it was done, as its agent says.
+    done_at: Timestamp,
+    /// metadata.creationTimestamp
+    created_at: Option<Timestamp>,
+    /// How long it stays.
+    ttl: SignedDuration,
 }
 
 #[derive(Deserialize)]
@@ -30,6 +42,7 @@ struct Parts {
 #[serde(rename_all = "camelCase")]
 struct Metadata {
     uid: Option<String>,
+    creation_timestamp: Option<Value>,
     resource_version: Option<String>,
     deletion_timestamp: Option<Value>,
     labels: Option<serde_json::Map<String, Value>>,
@@ -83,11 +96,14 @@ impl Finished {
             None
         } else {
             // Without a time it cannot be said when the time is over.
-            let since = complete["lastTransitionTime"].as_str();
-            let since = since.and_then(|it| it.parse::<Timestamp>().ok());
-            let due = since.and_then(|it| it.checked_add(SignedDuration::from_secs(ttl)).ok());
-            let Some(due) = due else { return Ok(None) };
-            Some(due)
+            let Some(done_at) = time(&complete["lastTransitionTime"]) else {
+                return Ok(None);
+            };
+            Some(Due {
+                done_at,
+                created_at: metadata.creation_timestamp.as_ref().and_then(time),
+                ttl: SignedDuration::from_secs(ttl),
+            })
         };
         Ok(Some(Self {
             uid: metadata.uid.unwrap_or_default(),
@@ -98,9 +114,16 @@ impl Finished {
 
     /// Returns how long it stays; `None` if it is to be deleted now.
     pub fn remaining(&self, now: Timestamp) -> Option<SignedDuration> {
-        let remaining = self.due?.duration_since(now);
+        let due = self.due?;
+        let since = believed(Some(due.done_at), [due.created_at], now).unwrap_or(now);
+        let gone = now.duration_since(since);
+        let remaining = due.ttl.checked_sub(gone).unwrap_or(due.ttl);
         remaining.is_positive().then_some(remaining)
     }
+}
+
+fn time(value: &Value) -> Option<Timestamp> {
+    value.as_str()?.parse().ok()
 }
 
 #[cfg(test)]
@@ -114,9 +137,13 @@ mod tests {
         let at = "2026-01-01T00:00:00Z";
         let done = json!([{"type": "Complete", "status": "True", "lastTransitionTime": at}]);
         let due = |seconds: i64| {
-            Some(Some(
-                at.parse::<Timestamp>().unwrap() + SignedDuration::from_secs(seconds),
-            ))
+            let done_at = at.parse().unwrap();
+            let ttl = SignedDuration::from_secs(seconds);
+            Some(Some(Due {
+                done_at,
+                created_at: None,
+                ttl,
+            }))
         };
         let replica_set = json!({(labels::REPLICA_SET): "a.b"});
         for (sentence, ttl, labels, conditions, expected) in [
@@ -163,7 +190,7 @@ mod tests {
                 json!(i64::MAX),
                 json!({}),
                 done,
-                None,
+                due(i64::MAX),
             ),
         ] {
             let object = json!({
@@ -179,21 +206,32 @@ mod tests {
     #[test]
     fn what_remains_is_never_negative() {
         let now: Timestamp = "2026-01-01T00:01:00Z".parse().unwrap();
-        let finished = |due| Finished {
-            uid: String::new(),
-            resource_version: String::new(),
-            due,
+        let seconds = SignedDuration::from_secs;
+        let far = "2090-01-01T00:00:00Z".parse().unwrap();
+        let due = |done_at, created_at, ttl| Due {
+            done_at,
+            created_at,
+            ttl: seconds(ttl),
         };
         for (due, expected) in [
             (None, None),
-            (Some(now), None),
-            (Some(now - SignedDuration::from_secs(1)), None),
-            (
-                Some(now + SignedDuration::from_secs(1)),
-                Some(SignedDuration::from_secs(1)),
-            ),
+            (Some(due(now - seconds(60), None, 60)), None),
+            (Some(due(now - seconds(60), None, 59)), None),
+            (Some(due(now - seconds(60), None, 61)), Some(1)),
+            (Some(due(now + seconds(9), None, 1)), Some(10)),
+            // A time that is not believed.
+            (Some(due(far, Some(now - seconds(60)), 61)), Some(1)),
+            (Some(due(far, Some(now - seconds(60)), 60)), None),
+            (Some(due(far, None, 60)), Some(60)),
+            (Some(due(now, None, i64::MAX)), Some(i64::MAX)),
         ] {
-            assert_eq!(finished(due).remaining(now), expected, "{due:?}");
+            let finished = Finished {
+                uid: String::new(),
+                resource_version: String::new(),
+                due,
+            };
+            let remaining = finished.remaining(now).map(|it| it.as_secs());
+            assert_eq!(remaining, expected, "{due:?}");
         }
     }
 }

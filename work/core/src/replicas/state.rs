@@ -14,17 +14,14 @@
 //! A ManifestWork with another spec than the template's is still to be changed. One that is being deleted is progressing, since its deletion
 //! began: nothing can be written for its cluster until it is gone.
 
+use berth_api::clocks::believed;
 use berth_api::conditions::FALSE;
 use berth_placement_core::{RolloutState, RolloutStatus};
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 
 use super::template::Template;
 use super::work::{Seen, Work};
-
-/// How far ahead the clock of another may be: the bound that a cluster's clock has by default, to count as right. A time further ahead is
-/// not believed.
-const AHEAD: SignedDuration = SignedDuration::from_mins(5);
 
 impl Work {
     /// The state of the template, for a decision at a time: no rollout waits for a time that nobody lives to see.
@@ -98,44 +95,5 @@ impl Work {
     /// Returns whether the template succeeded in the cluster.
     pub(super) fn has_succeeded(&self, template: &Template) -> bool {
         self.state(template).status == RolloutStatus::Succeeded
-    }
-}
-
-/// Returns a time that another wrote, unless it is too far ahead of now: then the first of `instead` that is not. It does not move with
-/// now, so what counts from it comes to an end.
-fn believed(
-    time: Option<Timestamp>,
-    instead: [Option<Timestamp>; 2],
-    now: Timestamp,
-) -> Option<Timestamp> {
-    let is_ahead = |it: &Timestamp| it.duration_since(now) > AHEAD;
-    if !time.as_ref().is_some_and(is_ahead) {
-        return time;
-    }
-    instead.into_iter().flatten().find(|it| !is_ahead(it))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_time_far_ahead_is_not_believed() {
-        let now: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
-        let at = |minutes: i64| Some(now + SignedDuration::from_mins(minutes));
-        let far = Some("2090-01-01T00:00:00Z".parse().unwrap());
-        for (time, written, created, expected) in [
-            (None, at(-1), at(-2), None),
-            (at(-1), at(-3), at(-4), at(-1)),
-            (at(5), at(-3), at(-4), at(5)),
-            (at(6), at(-3), at(-4), at(-3)),
-            (far, at(-3), at(-4), at(-3)),
-            (far, far, at(-4), at(-4)),
-            (far, None, at(-4), at(-4)),
-            (far, far, None, None),
-        ] {
-            let found = believed(time, [written, created], now);
-            assert_eq!(found, expected, "{time:?} {written:?} {created:?}");
-        }
     }
 }
