@@ -9,9 +9,9 @@ use berth_placement_core::{RolloutGroup, RolloutRules, RolloutStatus, rollout};
 use jiff::Timestamp;
 
 use super::change::Change;
-use super::names::{hashed, label};
+use super::names::{hashed, is_given, label};
 use super::set::{PlacementRef, ReplicaSet};
-use super::status::{Counts, Report};
+use super::status::{Counts, Report, of_removal};
 use super::work::Work;
 
 /// What a decision is made from.
@@ -92,8 +92,8 @@ pub fn decide<'a>(facts: &Facts<'a>, now: Timestamp) -> Decision<'a> {
         now,
     };
     if set.is_deleting {
-        deciding.remove();
-        let status = report.of_removal(facts, now);
+        let left = deciding.remove();
+        let status = of_removal(facts, &left, now);
         return deciding.decided(status, Vec::new());
     }
     let label = match label(&set.namespace, &set.name) {
@@ -130,6 +130,17 @@ pub fn decide<'a>(facts: &Facts<'a>, now: Timestamp) -> Decision<'a> {
     deciding.decided(report.status(facts, now), report.events(set))
 }
 
+// === impl Facts ===
+
+impl<'a> Facts<'a> {
+    /// The ManifestWorks with the label and a name that a controller gave them.
+    fn given(self) -> impl Iterator<Item = &'a Work> {
+        let set = &*self.set.name;
+        let works = self.works.values();
+        works.filter(move |it| is_given(set, &it.name))
+    }
+}
+
 // === impl Deciding ===
 
 impl<'a> Deciding<'_, 'a> {
@@ -153,18 +164,21 @@ impl<'a> Deciding<'_, 'a> {
         }
     }
 
-    /// Deletes the ManifestWorks, and then lets the replica set go.
-    fn remove(&mut self) {
-        let Facts { set, works, .. } = self.facts;
+    /// Deletes the ManifestWorks, and then lets the replica set go. Returns those that it waits for.
+    fn remove(&mut self) -> Vec<&'a Work> {
+        let Facts { set, .. } = *self.facts;
         if !set.is_finalized() {
-            return;
+            return Vec::new();
         }
-        for work in works.values() {
+        let works: Vec<_> = self.facts.given().collect();
+        for work in &works {
             self.delete(work, "its ManifestWorkReplicaSet is being deleted");
         }
         if self.changes.is_empty() && (works.is_empty() || !set.is_foreground) {
             self.changes.push(Change::RemoveFinalizer);
+            return Vec::new();
         }
+        works
     }
 
     /// Decides about the ManifestWorks of a placement. `label`: the value of the label that marks them.

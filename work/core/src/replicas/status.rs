@@ -175,19 +175,6 @@ impl Report<'_> {
         }
     }
 
-    /// The status of a replica set that is being deleted: the stored one, unless ManifestWorks cannot be deleted.
-    pub(super) fn of_removal(
-        &self,
-        facts: &Facts<'_>,
-        now: Timestamp,
-    ) -> ManifestWorkReplicaSetStatus {
-        let mut status = facts.set.status.clone();
-        if let Some(said) = failed(facts.failures, "deleted") {
-            status.conditions = conditions(facts.set, [said], now);
-        }
-        status
-    }
-
     /// The status of a replica set whose ManifestWorks cannot have its label.
     pub(super) fn unnameable(
         set: &ReplicaSet,
@@ -345,6 +332,41 @@ impl Report<'_> {
             message,
         }
     }
+}
+
+/// The status of a replica set that is being deleted: the stored one, with the ManifestWorks that cannot be deleted or are not gone yet.
+pub(super) fn of_removal(
+    facts: &Facts<'_>,
+    left: &[&Work],
+    now: Timestamp,
+) -> ManifestWorkReplicaSetStatus {
+    let mut status = facts.set.status.clone();
+    if let Some(said) = failed(facts.failures, "deleted").or_else(|| waits(facts.set, left)) {
+        status.conditions = conditions(facts.set, [said], now);
+    }
+    status
+}
+
+/// Names the ManifestWorks that the deletion of a replica set waits for.
+fn waits(set: &ReplicaSet, left: &[&Work]) -> Option<Said> {
+    if !set.is_foreground || left.is_empty() || left.iter().any(|it| !it.is_deleting) {
+        return None;
+    }
+    let names: Vec<_> = left
+        .iter()
+        .map(|it| format!("{}/{}", it.cluster, it.name))
+        .collect();
+    let names: Vec<_> = names.iter().map(String::as_str).collect();
+    Some(Said {
+        type_: reasons::MANIFESTWORK_APPLIED,
+        status: false,
+        reason: reasons::PROCESSING,
+        message: format!(
+            "the deletion waits for {} ManifestWorks, which go when the agents of their clusters have removed their objects: {}",
+            names.len(),
+            listed(&names)
+        ),
+    })
 }
 
 /// An Event in the namespace of the replica set.

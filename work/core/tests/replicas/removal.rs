@@ -9,7 +9,7 @@ fn deleted(policy: &str, are_finalized: bool) -> Hub {
     hub.set["spec"]["cascadeDeletionPolicy"] = json!(policy);
     hub.select("p", &["c1", "c2"]);
     hub.settle();
-    hub.add("c3", "unplaced", "other");
+    hub.add("c3", "set-0123456789", "other");
     if are_finalized {
         for work in hub.works.values_mut() {
             work["metadata"]["finalizers"] = json!(["agent/f"]);
@@ -23,7 +23,7 @@ fn deleted(policy: &str, are_finalized: bool) -> Hub {
 fn works_are_deleted_before_the_replica_set_is_gone() {
     let gone = json!([]);
     let stays = json!(["work.open-cluster-management.io/manifest-work-cleanup"]);
-    let all = "c1/setx c2/setx c3/unplacedx";
+    let all = "c1/setx c2/setx c3/set-0123456789x";
     for (policy, are_finalized, made, finalizers) in [
         ("Background", false, "", &gone),
         ("Background", true, all, &gone),
@@ -41,7 +41,7 @@ fn works_are_deleted_before_the_replica_set_is_gone() {
 #[test]
 fn the_finalizer_stays_until_each_work_is_being_deleted() {
     let mut hub = deleted("Background", false);
-    for left in ["c2/set= c3/unplaced=", "c3/unplaced=", ""] {
+    for left in ["c2/set= c3/set-0123456789=", "c3/set-0123456789=", ""] {
         hub.step(1);
         assert_eq!(hub.made(), left);
         assert_eq!(
@@ -61,4 +61,37 @@ fn finalizers_of_others_stay() {
     all.push(json!("theirs/f"));
     hub.settle();
     assert_eq!(hub.set["metadata"]["finalizers"], json!(["theirs/f"]));
+}
+
+#[test]
+fn a_work_that_no_controller_named_is_neither_deleted_nor_waited_for() {
+    let mut hub = deleted("Foreground", false);
+    hub.add("c4", "theirs", "p");
+    hub.works
+        .get_mut(&("c4".to_owned(), "theirs".to_owned()))
+        .unwrap()["metadata"]["finalizers"] = json!(["agent/f"]);
+    hub.settle();
+    assert_eq!(hub.made(), "c4/theirs=");
+    assert_eq!(hub.set["metadata"]["finalizers"], json!([]));
+}
+
+#[test]
+fn a_deletion_names_what_it_waits_for() {
+    for (policy, expected) in [
+        (
+            "Foreground",
+            "the deletion waits for 3 ManifestWorks, which go when the agents of their clusters have removed their objects: c1/set, \
+             c2/set, c3/set-0123456789",
+        ),
+        (
+            "Background",
+            "0 of 2 ManifestWorks are available, 0 progressing, 0 degraded",
+        ),
+    ] {
+        let mut hub = deleted(policy, true);
+        hub.settle();
+        let all = hub.set["status"]["conditions"].as_array().unwrap();
+        let applied = all.iter().find(|it| it["type"] == "ManifestworkApplied");
+        assert_eq!(applied.unwrap()["message"], expected, "{policy}");
+    }
 }
