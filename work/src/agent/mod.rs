@@ -21,6 +21,7 @@ mod executor;
 mod facts;
 mod fights;
 mod lifecycle;
+mod lines;
 mod mapping;
 mod metrics;
 mod objects;

@@ -4,12 +4,14 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Instant;
 
+use berth_api::text::cut_bytes;
 use berth_hub::CallError;
 use berth_reconcile::now;
 use berth_work_core::report::Applied;
 use berth_work_core::{Differences, Failure, Outcome, Response, Retry};
 
 use super::checks::Access;
+use super::lines::LONGEST;
 use super::objects::{Entry, Known};
 use super::progress::{Slot, Target, is_object_complete};
 use super::rows::Sight;
@@ -217,20 +219,25 @@ impl Agent {
         }
         if let Some((failure, is_of_object)) = failed {
             if is_of_object && slot.applied != Some(targets::failed(&failure)) {
-                tracing::warn!(
-                    work = name,
-                    kind = entry.meta.kind,
-                    namespace = entry.meta.namespace,
-                    name = entry.meta.name,
-                    error = failure.message,
-                    "a manifest was not applied"
-                );
                 news = Some(failure.message.clone());
             }
             slot.fails(failure, now);
         }
         slot.poll = is_polled.then(|| now + interval);
         let again = [slot.wait.map(|it| it.until), slot.poll];
+        if let Some(message) = &news
+            && let Some(left_out) = self.lines.next(now)
+        {
+            tracing::warn!(
+                work = name,
+                kind = entry.meta.kind,
+                namespace = entry.meta.namespace,
+                name = entry.meta.name,
+                error = cut_bytes(message, LONGEST),
+                left_out,
+                "a manifest was not applied"
+            );
+        }
         (again.into_iter().flatten().min(), news)
     }
 }

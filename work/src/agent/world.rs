@@ -14,6 +14,7 @@ use berth_work_core::grants::RbacName;
 use super::connection::Connection;
 use super::executor::Executors;
 use super::facts::{Definition, Fact, Kind, has_finalizer};
+use super::lines::Lines;
 use super::mapping::Mapping;
 use super::metrics::Metrics;
 use super::objects::{Arrived, Entry, Evaluator, Known, ObjectId, Prescriptions};
@@ -49,6 +50,8 @@ pub(crate) struct Agent {
     pub(crate) mapping: Arc<Mapping>,
     pub(crate) executors: Arc<Executors>,
     pub(crate) permissions: Permissions,
+    /// The log lines about manifests that fail.
+    pub(super) lines: Lines,
     pub(crate) evaluator: Arc<Evaluator>,
     pub(crate) metrics: Metrics,
     /// Held while works are mapped for the first time; true afterwards.
@@ -91,6 +94,7 @@ impl Agent {
             mapping: Arc::default(),
             executors: Arc::default(),
             permissions: Permissions::default(),
+            lines: Lines::default(),
             evaluator: Arc::new(evaluator),
             metrics,
             preparing: Arc::default(),
