@@ -886,6 +886,14 @@ fn a_replica_set_names_placements_and_how_to_roll_out() {
             &["spec.placementRefs[0].name: Required value"],
         ),
         (
+            "a path",
+            refs(json!([{"name": "a/b"}])),
+            "400 placement-ref",
+            &[
+                "spec.placementRefs[0].name: Invalid value: \"a/b\": must be the name of a Placement: a lowercase RFC 1123 subdomain",
+            ],
+        ),
+        (
             "the same twice",
             refs(json!([{"name": "p"}, {"name": "p"}])),
             "400 placement-ref",

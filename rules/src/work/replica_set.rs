@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use berth_api::names::label_value;
+use berth_api::names::{is_dns1123_subdomain, label_value};
 use berth_placement_core::RolloutRules;
 use jiff::Timestamp;
 
@@ -82,13 +82,21 @@ fn of_placements(work: &ReadWork<'_>) -> Vec<Finding> {
     let mut names = BTreeSet::new();
     for (index, placement) in work.placements.iter().enumerate() {
         let name = &placement.name;
-        if name.is_empty() {
-            let field = format!("spec.placementRefs[{index}].name");
-            add(Reason::PlacementRef, &field, "Required value");
+        let fault = if name.is_empty() {
+            Some("Required value".to_owned())
+        } else if !is_dns1123_subdomain(name) {
+            Some(format!(
+                "Invalid value: {}: must be the name of a Placement: a lowercase RFC 1123 subdomain",
+                Quoted(name)
+            ))
         } else if !names.insert(name) {
+            Some(format!("Duplicate value: {}", Quoted(name)))
+        } else {
+            None
+        };
+        if let Some(fault) = fault {
             let field = format!("spec.placementRefs[{index}].name");
-            let message = format!("Duplicate value: {}", Quoted(name));
-            add(Reason::PlacementRef, &field, &message);
+            add(Reason::PlacementRef, &field, &fault);
         }
         if let Err(mistake) = RolloutRules::new(&placement.rollout_strategy) {
             let field = format!("spec.placementRefs[{index}].rolloutStrategy");

@@ -265,15 +265,15 @@ fn entries_of_works() -> Vec<Entry> {
         },
         Entry {
             reason: Reason::PlacementRef.as_str(),
-            title: "The placements of a ManifestWorkReplicaSet are missing or named twice",
+            title: "The placements of a ManifestWorkReplicaSet are missing, invalid or named twice",
             webhook: Webhook::ValidateReplicaSet,
             old: None,
             new: replica_set(json!({
                 "manifestWorkTemplate": one_manifest("deleteOption", json!(null)),
                 "placementRefs": [{ "name": "web" }, { "name": "web" }],
             })),
-            why: "A placement that is named twice has two rollout strategies.",
-            remedy: "Name each placement once.",
+            why: "A placement that is named twice has two rollout strategies. A name with other characters than those of a Placement names none.",
+            remedy: "Name each placement once, as it is named.",
         },
         Entry {
             reason: Reason::RolloutStrategy.as_str(),
