@@ -12,6 +12,7 @@ use berth_api::{groups, labels};
 use serde_json::{Map, Value, json};
 
 pub use self::fingerprint::fingerprint;
+use self::fingerprint::list;
 use crate::config::Config;
 use crate::names;
 use berth_api::GroupVersionResource;
@@ -195,6 +196,22 @@ pub fn registration_role(config: &Config) -> Value {
 /// The permissions of all agents in their namespaces, for ManifestWorks.
 pub fn work_role(config: &Config) -> Value {
     role(config, names::WORK_ROLE, "", WORK_RULES)
+}
+
+/// Returns whether an RBAC object is about the agent of the cluster that its label names: a rule of a role names the cluster, a binding
+/// gives a role of agents, or gives a group of its agents a role. All versions of Berth and OCM write such.
+#[must_use]
+pub fn is_of_agent(object: &Value) -> bool {
+    let cluster = text(&object["metadata"]["labels"][labels::CLUSTER_NAME]);
+    let names_it = |of: &Value| list(of).iter().any(|it| text(it) == cluster);
+    let role = text(&object["roleRef"]["name"]);
+    let groups = agent_groups(cluster);
+    let is_group = |it: &Value| groups.iter().any(|group| text(&it["name"]) == group);
+    let mut rules = list(&object["rules"]).iter();
+    rules.any(|it| names_it(&it["resourceNames"]))
+        || [names::REGISTRATION_ROLE, names::WORK_ROLE].contains(&role)
+        || role == names::cluster_role(cluster)
+        || list(&object["subjects"]).iter().any(is_group)
 }
 
 /// The write that creates or corrects an object of this module.

@@ -14,6 +14,7 @@ mod tests;
 
 pub(crate) use berth_reconcile::Source;
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Instant;
@@ -190,6 +191,10 @@ impl View {
             .into_iter()
             .flat_map(|names| names.keys().map(|name| &**name))
             .collect();
+        let owned = match entry.cluster {
+            Some(_) => Cow::Borrowed(&entry.owned),
+            None => Cow::Owned(entry.owned.without_cluster()),
+        };
         make(&ClusterFacts {
             config: &self.config,
             name,
@@ -199,7 +204,7 @@ impl View {
                 .cluster
                 .as_ref()
                 .is_some_and(|cluster| entry.full.as_ref() == Some(&cluster.resource_version)),
-            owned: &entry.owned,
+            owned: &owned,
             common_roles: self.has_common_roles(),
             common_roles_failure: self.common_roles_failure.as_deref(),
             lease: entry.lease.as_ref(),

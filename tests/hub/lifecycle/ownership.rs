@@ -32,10 +32,26 @@ fn foreign(kind: &str, namespace: Option<&str>, name: &str, label: &str) -> (Str
     (collection, object)
 }
 
+/// The same, with content that is about the agent of the cluster.
+fn of_agent(kind: &str, namespace: Option<&str>, name: &str, cluster: &str) -> (String, Value) {
+    let (collection, mut object) = foreign(kind, namespace, name, cluster);
+    if kind == "ClusterRole" {
+        let of_cluster = json!({
+            "apiGroups": ["cluster.open-cluster-management.io"], "resources": ["managedclusters"], "resourceNames": [cluster],
+            "verbs": ["get"],
+        });
+        object["rules"] = json!([of_cluster]);
+    } else {
+        let group = format!("system:open-cluster-management:{cluster}");
+        object["subjects"] = json!([{"apiGroup": RBAC, "kind": "Group", "name": group}]);
+    }
+    (collection, object)
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn objects_of_others_stay_whatever_label_they_bear() {
     let hub = HubWithReconcilers::shared().await;
-    let [name, absent, orphan] = ["owned", "absent", "orphan"].map(fresh);
+    let [name, absent, never, orphan] = ["owned", "absent", "never", "orphan"].map(fresh);
     hub.accepted(&name).await;
     let [viewer, lost] = [role_of(&format!("{name}:viewer")), role_of(&absent)];
     let elsewhere = role_of("default:work");
@@ -47,6 +63,9 @@ async fn objects_of_others_stay_whatever_label_they_bear() {
         foreign("ClusterRole", None, &lost, &name),
         foreign("ClusterRoleBinding", None, &lost, &name),
         foreign("RoleBinding", Some("default"), &elsewhere, &name),
+        // Of a cluster that is not there, by their names and by their label, and about something else.
+        foreign("ClusterRole", None, &role_of(&never), &never),
+        foreign("ClusterRoleBinding", None, &role_of(&never), &never),
     ];
     let mut kept = Vec::new();
     for (collection, object) in &others {
@@ -59,9 +78,9 @@ async fn objects_of_others_stay_whatever_label_they_bear() {
     }
     // It would be too early to look before what comes after them is done: these are a cluster's that is gone.
     let rest = [
-        foreign("ClusterRole", None, &role_of(&orphan), &orphan),
-        foreign("ClusterRoleBinding", None, &role_of(&orphan), &orphan),
-        foreign(
+        of_agent("ClusterRole", None, &role_of(&orphan), &orphan),
+        of_agent("ClusterRoleBinding", None, &role_of(&orphan), &orphan),
+        of_agent(
             "RoleBinding",
             Some(&orphan),
             &role_of(&format!("{orphan}:work")),

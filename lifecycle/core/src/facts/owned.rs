@@ -15,6 +15,8 @@ pub struct Owned {
     pub other_finalizers: Vec<String>,
     /// The [`crate::roles::fingerprint`] of labels, rules, subjects and role.
     pub fingerprint: u64,
+    /// [`crate::roles::is_of_agent`]
+    pub is_of_agent: bool,
 }
 
 /// The objects that the hub keeps for a cluster, if they exist.
@@ -30,4 +32,22 @@ pub struct OwnedObjects {
     pub registration_binding: Option<Owned>,
     /// RoleBinding `open-cluster-management:managedcluster:<name>:work`
     pub work_binding: Option<Owned>,
+}
+
+// === impl OwnedObjects ===
+
+impl OwnedObjects {
+    /// Those of a cluster that does not exist. Then a name and a label are no proof that the hub wrote an RBAC object: it counts if it is
+    /// about the agent of the cluster.
+    #[must_use]
+    pub fn without_cluster(&self) -> Self {
+        let of_agent = |it: &Option<Owned>| it.clone().filter(|it| it.is_of_agent);
+        Self {
+            namespace: self.namespace.clone(),
+            cluster_role: of_agent(&self.cluster_role),
+            cluster_role_binding: of_agent(&self.cluster_role_binding),
+            registration_binding: of_agent(&self.registration_binding),
+            work_binding: of_agent(&self.work_binding),
+        }
+    }
 }

@@ -385,3 +385,24 @@ proptest! {
         prop_assert_eq!(fingerprint(&config, &object), fingerprint(&config, &object.clone()));
     }
 }
+
+#[test]
+fn an_object_is_of_the_agent_by_its_content() {
+    let config = config(&[]);
+    for made in [
+        cluster_role(&config, "c1", true),
+        cluster_role(&config, "c1", false),
+        cluster_role_binding(&config, "c1"),
+        registration_binding(&config, "c1"),
+        work_binding(&config, "c1"),
+    ] {
+        assert!(is_of_agent(&made), "{made}");
+        let mut edited = made.clone();
+        edited["subjects"] = json!([{"kind": "User", "name": "eve"}]);
+        assert!(is_of_agent(&edited), "{edited}");
+        let mut foreign = edited;
+        foreign["rules"] = json!([]);
+        foreign["roleRef"] = json!({"kind": "ClusterRole", "name": "view"});
+        assert!(!is_of_agent(&foreign), "{foreign}");
+    }
+}

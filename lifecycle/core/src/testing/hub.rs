@@ -207,7 +207,10 @@ impl FakeHub {
         ask: bool,
         use_them: impl FnOnce(&ClusterFacts<'_>) -> T,
     ) -> T {
-        let owned = self.owned();
+        let owned = match self.cluster {
+            Some(_) => self.owned(),
+            None => self.owned().without_cluster(),
+        };
         let addons = BTreeMap::new();
         let bindings: Vec<&str> = self.bindings.iter().map(String::as_str).collect();
         let labels = self.cluster.as_ref().map(|cluster| &cluster.labels);
@@ -388,6 +391,7 @@ impl FakeHub {
                     .cloned()
                     .collect(),
                 fingerprint: roles::fingerprint(&self.config, &stored.body),
+                is_of_agent: roles::is_of_agent(&stored.body),
             })
         };
         let name = &self.name;

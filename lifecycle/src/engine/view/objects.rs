@@ -422,5 +422,6 @@ pub(super) fn owned(config: &Config, object: &PartialObject) -> Owned {
         work_finalizer: !ours.is_empty(),
         other_finalizers: others.into_iter().map(str::to_owned).collect(),
         fingerprint: roles::fingerprint(config, &object.value),
+        is_of_agent: roles::is_of_agent(&object.value),
     }
 }

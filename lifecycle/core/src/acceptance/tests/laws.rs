@@ -86,12 +86,11 @@ impl Start {
                     body["metadata"]["labels"] = Value::Null;
                 } else {
                     body["metadata"]["labels"]["team"] = json!("z");
-                    let part = if body["kind"] == "ClusterRole" {
-                        "rules"
-                    } else {
-                        "subjects"
-                    };
-                    body[part] = json!([{ "kind": "User", "name": "eve", "verbs": ["*"] }]);
+                    // A role without any rule about the cluster would be another's, once the cluster is gone.
+                    match body["rules"].as_array_mut() {
+                        Some(rules) => rules.push(json!({ "verbs": ["*"] })),
+                        None => body["subjects"] = json!([{ "kind": "User", "name": "eve" }]),
+                    }
                 }
             }
             let is_namespace = body["kind"] == "Namespace";
