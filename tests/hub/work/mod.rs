@@ -13,6 +13,7 @@ mod escalation;
 mod evicting;
 mod executing;
 mod finalizers;
+mod grants_model;
 mod ignoring;
 mod kills;
 mod labels;
