@@ -89,14 +89,18 @@ pub(super) async fn verified(named: &Named<'_>) -> Result<VerifiedHub, CommandEr
     if let Err(failure) = connection.answers().await {
         return Err(not_verified(named, &by, failure).await);
     }
-    let info;
+    let internal;
     if named.internal {
-        info = ClusterInfo::read(&connection).await?;
-        let server = info.server.as_deref().ok_or_else(|| {
-            let why = "ConfigMap kube-public/cluster-info of the hub names no server: omit --force-internal-endpoint-lookup";
-            CommandError::Refused(why.to_owned())
+        let info = ClusterInfo::read(&connection).await?;
+        let server = info.server.as_deref().ok_or("no server".to_owned());
+        let server =
+            server.and_then(|it| checked_url(it).map_err(|why| format!("server {it:?}: {why}")));
+        internal = server.map_err(|why| {
+            CommandError::Refused(format!(
+                "ConfigMap kube-public/cluster-info of the hub names {why}: omit --force-internal-endpoint-lookup"
+            ))
         })?;
-        bootstrap.server = server;
+        bootstrap.server = &internal;
     }
     Ok(VerifiedHub {
         kubeconfig: bootstrap.kubeconfig(),

@@ -28,6 +28,9 @@ pub struct Front {
     pub sent: Arc<Mutex<Vec<String>>>,
 }
 
+/// Returns the response to a request.
+type Respond = Box<dyn Fn(&str) -> String + Send + Sync>;
+
 /// A CA.
 pub fn authority() -> Authority {
     Authority::new("hub", Duration::from_secs(3600), Timestamp::now()).unwrap()
@@ -46,8 +49,29 @@ impl Front {
         Self::signed_with(own, claimed, "").await
     }
 
+    /// Serves with a certificate of `own`, and redirects each request to another server.
+    pub async fn redirecting(own: &Authority, to: &str) -> Self {
+        let to = to.to_owned();
+        Self::serving(own, |_| {
+            Box::new(move |request| {
+                let path = path_of(request);
+                format!("HTTP/1.1 307 -\r\nlocation: {to}{path}\r\ncontent-length: 0\r\n\r\n")
+            })
+        })
+        .await
+    }
+
     /// Like [`Self::start`], and signs what it says with this bootstrap token, as kube-controller-manager does.
     pub async fn signed_with(own: &Authority, claimed: &Authority, token: &str) -> Self {
+        Self::serving(own, |url| {
+            let info = cluster_info(url, claimed, token);
+            Box::new(move |request| answer(request, &info))
+        })
+        .await
+    }
+
+    /// Serves with a certificate of `own`. `responding` gets the URL, and returns what answers a request.
+    async fn serving(own: &Authority, responding: impl FnOnce(&str) -> Respond) -> Self {
         let loopback = [Ipv4Addr::LOCALHOST.into()];
         let leaf = own
             .leaf(&[], &loopback, Duration::from_secs(3600), Timestamp::now())
@@ -65,12 +89,13 @@ impl Front {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let url = format!("https://{}", listener.local_addr().unwrap());
         let sent = Arc::new(Mutex::new(Vec::new()));
-        let info = cluster_info(&url, claimed, token);
+        let respond: Arc<Respond> = Arc::new(responding(&url));
         let log = Arc::clone(&sent);
         tokio::spawn(async move {
             let acceptor = TlsAcceptor::from(Arc::new(config));
             while let Ok((tcp, _)) = listener.accept().await {
-                let (acceptor, info, log) = (acceptor.clone(), info.clone(), Arc::clone(&log));
+                let (acceptor, respond) = (acceptor.clone(), Arc::clone(&respond));
+                let log = Arc::clone(&log);
                 tokio::spawn(async move {
                     let Ok(mut tls) = acceptor.accept(tcp).await else {
                         return;
@@ -78,7 +103,8 @@ impl Front {
                     let mut buffer = vec![0; 16 << 10];
                     while let Ok(read @ 1..) = tls.read(&mut buffer).await {
                         let request = String::from_utf8_lossy(&buffer[..read]).into_owned();
-                        let response = answer(&request, &info, &log);
+                        log.lock().unwrap().extend(authorization(&request));
+                        let response = respond(&request);
                         if tls.write_all(response.as_bytes()).await.is_err() {
                             return;
                         }
@@ -113,15 +139,20 @@ fn cluster_info(url: &str, claimed: &Authority, token: &str) -> Value {
     })
 }
 
-fn answer(request: &str, info: &Value, log: &Mutex<Vec<String>>) -> String {
-    let authorization = request.lines().find_map(|line| {
+fn authorization(request: &str) -> Option<String> {
+    request.lines().find_map(|line| {
         let (name, value) = line.split_once(':')?;
         name.eq_ignore_ascii_case("authorization")
             .then(|| value.trim().to_owned())
-    });
-    log.lock().unwrap().extend(authorization);
-    let path = request.split(' ').nth(1).unwrap_or_default();
-    let (code, body) = match path {
+    })
+}
+
+fn path_of(request: &str) -> &str {
+    request.split(' ').nth(1).unwrap_or_default()
+}
+
+fn answer(request: &str, info: &Value) -> String {
+    let (code, body) = match path_of(request) {
         "/version" => (200, json!({"major": "1", "minor": "33"})),
         path if path.ends_with("/configmaps/cluster-info") => (200, info.clone()),
         path if path.contains("/selfsubjectaccessreviews") => (

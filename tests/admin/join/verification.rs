@@ -169,6 +169,19 @@ async fn a_server_in_between_gets_no_token() {
     assert_eq!(*front.sent.lock().unwrap(), [""; 0]);
 }
 
+/// The token is for the server that was verified, wherever it points to.
+#[tokio::test]
+async fn a_redirect_is_not_followed() {
+    let (hub, folder) = (authority(), TempDir::new().unwrap());
+    let other = Front::start(&hub, &hub).await;
+    let front = Front::redirecting(&hub, &other.url).await;
+    let ca = write(&folder, "ca.crt", hub.certificate_pem());
+    let output = join(&front.url, TOKEN, &["--ca-file", &ca]).await;
+    assert!(error(&output, TOKEN).contains("307"), "{output:?}");
+    assert_eq!(front.sent.lock().unwrap().len(), 1);
+    assert_eq!(*other.sent.lock().unwrap(), [""; 0]);
+}
+
 /// So clusteradm's own command line works with bootstrap tokens.
 #[tokio::test]
 async fn a_hub_that_knows_the_bootstrap_token_is_verified_by_it() {
