@@ -122,6 +122,18 @@ pub struct CountedGroup {
 // === impl Explanation ===
 
 impl Explanation {
+    /// Names only the clusters of the sets that the placement selects from: as if the hub had no others.
+    pub fn withhold_others(&mut self) {
+        let of_sets = |it: &ExplainedCluster| {
+            !matches!(
+                it.result,
+                ClusterResult::Deleting | ClusterResult::NotInSets
+            )
+        };
+        self.clusters.retain(of_sets);
+        self.counts.hub = self.clusters.len();
+    }
+
     /// Explains a placement at a time.
     #[must_use]
     pub fn new(inventory: &Inventory, placement: &Placement, now: Timestamp) -> Self {

@@ -33,7 +33,8 @@ Examples:
   curl -k -H \"Authorization: Bearer $(kubectl create token me)\" https://127.0.0.1:9443/debug/placements/ -d @placement.json
 
 The caller needs the verb get or post on the non-resource URL /debug/placements/*, and the verb get or create on placements in the
-namespace. The response has OCM's fields, and in 'explanation' the reason for each cluster, as 'berth placement explain -o json' prints.";
+namespace. The response has OCM's fields, and in 'explanation' the reason for each cluster, as 'berth placement explain -o json' prints.
+Clusters of other sets are named only to callers that may list managedclusters.";
 
 /// The flags of `berth placement debug`.
 #[derive(Debug, clap::Args)]

@@ -112,7 +112,16 @@ impl Debugger {
                 return Err(Refused(StatusCode::METHOD_NOT_ALLOWED, why.to_owned()));
             }
         };
-        let explained = explain_placement(&self.api, &placement, Timestamp::now());
+        let lists = ResourceAttributes {
+            group: Some(groups::CLUSTER.to_owned()),
+            resource: Some(groups::MANAGED_CLUSTERS.to_owned()),
+            verb: Some("list".to_owned()),
+            ..ResourceAttributes::default()
+        };
+        let lists = Access::Resource(Box::new(lists));
+        let lists_all = reviews::is_allowed(&self.api, &user, lists).await;
+        let lists_all = lists_all.map_err(internal)?;
+        let explained = explain_placement(&self.api, &placement, !lists_all, Timestamp::now());
         let explanation = explained.await.map_err(internal)?;
         serde_json::to_vec(&Answer::new(&placement, explanation)).map_err(internal)
     }

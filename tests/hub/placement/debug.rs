@@ -66,6 +66,7 @@ async fn caller(hub: &Hub) -> (Person, String) {
 async fn callers_with_permissions_get_ocms_answer_and_the_reasons() {
     let hub = Hub::new().await;
     let clusters = hub.clusters(2).await;
+    let elsewhere = hub.cluster("default", json!({})).await;
     hub.taint(&clusters[1], true).await;
     hub.place(json!({})).await;
     let mut debug = Process::start(&hub).await;
@@ -151,11 +152,22 @@ async fn callers_with_permissions_get_ocms_answer_and_the_reasons() {
     );
     assert_eq!(body["prioritizeResults"][0]["name"], "Balance");
     let reasons = body["explanation"]["clusters"].as_array().unwrap();
+    // The hub has clusters of other sets, which this caller may not list.
+    let named: Vec<_> = reasons.iter().map(|it| &it["name"]).collect();
+    assert_eq!(named.len(), 2, "{named:?}");
+    assert_eq!(body["explanation"]["counts"]["hub"], 2);
     let tainted = reasons.iter().find(|it| it["name"] == clusters[1].as_str());
     assert_eq!(tainted.unwrap()["result"], "Tainted", "{body}");
     let (code, body) = debug.ask(token, "POST", "", &posted).await;
     assert_eq!(code, 200, "{body}");
     assert_eq!(body["aggregatedScores"].as_array().unwrap().len(), 2);
+
+    let rules = [rule(&["list"], group, &["managedclusters"], &[])];
+    hub.cluster.grant(&person, &rules).await;
+    let (_, body) = debug.ask(token, "GET", &stored, "").await;
+    let reasons = body["explanation"]["clusters"].as_array().unwrap();
+    let other = reasons.iter().find(|it| it["name"] == elsewhere.as_str());
+    assert_eq!(other.unwrap()["result"], "NotInSets", "{body}");
 
     let large = format!("\"{}\"", "x".repeat(1 << 20));
     for (method, path, body, expected) in [
