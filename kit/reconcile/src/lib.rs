@@ -51,7 +51,7 @@ pub use object::{Item, Meta, RawObject};
 pub use one::follow_one;
 pub use refusal::Refusal;
 pub use seen::{Seen, Source};
-pub use trim::{Keep, LabelKeys, trim};
+pub use trim::{First, Keep, LabelKeys, trim};
 pub use watch::WatchError;
 pub use watched::Watched;
 pub use work::{Locked, ROUNDS, Work, WriteOutcome, failed, never_settled, now};

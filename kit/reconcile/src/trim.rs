@@ -1,5 +1,6 @@
 //! Reads the parts of an object that a controller needs, and skips the rest while reading: an object may have a megabyte.
 
+use std::cell::Cell;
 use std::collections::HashSet;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,8 +8,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
-/// All labels of an object are kept up to this many bytes in total: a selector may name them later.
-const ALL_LABELS: usize = 4 * 1024;
+/// All labels of an object are kept up to this many bytes of memory in total: a selector may name them later.
+const ALL_LABELS: usize = 8 * 1024;
+
+/// The bytes of memory of an entry of a map or a list, besides its text.
+const ENTRY: usize = 96;
 
 /// The parts of a value that are kept.
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +29,19 @@ pub enum Keep<'a> {
     Text(usize),
     /// Of labels all, if they are few, otherwise those that selectors name.
     Labels(&'a LabelKeys),
+    /// Of a list of objects with a `name` and a `value`, the same by their names.
+    Named(&'a LabelKeys),
+    /// Of a list its first items, up to a bound on their memory.
+    First(&'a First<'a>),
+}
+
+/// How much of a list is kept, whatever its items contain.
+#[derive(Debug)]
+pub struct First<'a> {
+    most: usize,
+    each: Keep<'a>,
+    always: fn(&Value) -> bool,
+    left_out: Cell<bool>,
 }
 
 /// The keys of labels that selectors name. Clones share them.
@@ -36,6 +53,8 @@ struct Needed {
     keys: HashSet<Box<str>>,
     /// Labels of an object were left out.
     left_out: bool,
+    /// They are to be read again.
+    is_due: bool,
 }
 
 /// Reads the parts of a JSON text that are kept.
@@ -49,6 +68,57 @@ pub fn trim(json: &[u8], keep: &Keep<'_>) -> Result<Value, serde_json::Error> {
     Ok(value)
 }
 
+// === impl First ===
+
+impl<'a> First<'a> {
+    /// Keeps the first items that take at most this many bytes of memory, and of those beyond only the ones that count `always`.
+    pub fn new(most: usize, each: Keep<'a>, always: fn(&Value) -> bool) -> Self {
+        Self {
+            most,
+            each,
+            always,
+            left_out: Cell::new(false),
+        }
+    }
+
+    /// Returns true if an item was left out.
+    pub fn left_out(&self) -> bool {
+        self.left_out.get()
+    }
+
+    fn read<'de, A: SeqAccess<'de>>(&self, mut access: A) -> Result<Value, A::Error> {
+        let (mut items, mut bytes) = (Vec::new(), 0_usize);
+        while let Some(item) = access.next_element_seed(&self.each)? {
+            let more = memory(&item);
+            if bytes.saturating_add(more) <= self.most {
+                bytes += more;
+                items.push(item);
+            } else if (self.always)(&item) {
+                items.push(item);
+            } else {
+                // Items after the first one that is left out are left out, too.
+                bytes = self.most;
+                self.left_out.set(true);
+            }
+        }
+        Ok(items.into())
+    }
+}
+
+/// Roughly the bytes that a value takes in memory as an object of its type.
+fn memory(value: &Value) -> usize {
+    let content = match value {
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(memory).sum(),
+        Value::Object(fields) => {
+            let fields = fields.iter();
+            fields.map(|(name, value)| name.len() + memory(value)).sum()
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+    };
+    ENTRY + content
+}
+
 // === impl Keep ===
 
 impl Keep<'_> {
@@ -58,7 +128,7 @@ impl Keep<'_> {
             Self::Fields(fields) => (fields, Keep::Nothing),
             Self::But(fields) => (fields, Keep::Whole),
             Self::Nothing => return Keep::Nothing,
-            Self::Whole | Self::Text(_) | Self::Labels(_) => return Keep::Whole,
+            _ => return Keep::Whole,
         };
         let named = fields.iter().find(|(name, _)| *name == field);
         named.map_or(other, |(_, keep)| *keep)
@@ -114,6 +184,11 @@ impl<'de> Visitor<'de> for &Keep<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
+        match self {
+            Keep::First(first) => return first.read(access),
+            Keep::Named(keys) => return keys.read_named(access),
+            _ => {}
+        }
         let mut items = Vec::new();
         if matches!(self, Keep::Fields(_) | Keep::Labels(_)) {
             while access.next_element::<IgnoredAny>()?.is_some() {}
@@ -161,24 +236,63 @@ impl LabelKeys {
         is_new && needed.left_out
     }
 
+    /// Adds keys. If objects were read without one of them, [`Self::takes_in`] returns true afterwards.
+    pub fn note<'a>(&self, keys: impl IntoIterator<Item = &'a str>) {
+        if self.need(keys) {
+            self.lock().is_due = true;
+        }
+    }
+
+    /// Returns true, once, if objects must be listed again for keys that were noted.
+    pub fn takes_in(&self) -> bool {
+        std::mem::take(&mut self.lock().is_due)
+    }
+
     fn read<'de, A: MapAccess<'de>>(&self, mut access: A) -> Result<Value, A::Error> {
         let (mut labels, mut bytes) = (Map::new(), 0_usize);
         while let Some(key) = access.next_key::<String>()? {
-            if bytes > ALL_LABELS && !self.lock().keys.contains(&*key) {
+            if bytes > ALL_LABELS && !self.has(&key) {
                 access.next_value::<IgnoredAny>()?;
                 continue;
             }
             let value: Value = access.next_value()?;
-            let text = value.as_str().map_or(0, str::len);
-            bytes = bytes.saturating_add(key.len() + text);
+            bytes = bytes.saturating_add(key.len() + memory(&value));
             labels.insert(key, value);
             if bytes > ALL_LABELS {
-                let mut needed = self.lock();
-                needed.left_out = true;
+                let needed = self.leave_out();
                 labels.retain(|key, _| needed.keys.contains(&**key));
             }
         }
         Ok(labels.into())
+    }
+
+    fn read_named<'de, A: SeqAccess<'de>>(&self, mut access: A) -> Result<Value, A::Error> {
+        let name = |item: &Value| item["name"].as_str().unwrap_or_default().to_owned();
+        let fields = Keep::Fields(&[("name", Keep::Whole), ("value", Keep::Whole)]);
+        let (mut items, mut bytes) = (Vec::new(), 0_usize);
+        while let Some(item) = access.next_element_seed(&fields)? {
+            if bytes > ALL_LABELS && !self.has(&name(&item)) {
+                continue;
+            }
+            bytes = bytes.saturating_add(memory(&item));
+            items.push(item);
+            if bytes > ALL_LABELS {
+                let needed = self.leave_out();
+                items.retain(|item| needed.keys.contains(&*name(item)));
+            }
+        }
+        Ok(items.into())
+    }
+
+    fn has(&self, key: &str) -> bool {
+        self.lock().keys.contains(key)
+    }
+
+    /// Notes that labels are left out.
+    fn leave_out(&self) -> MutexGuard<'_, Needed> {
+        let mut needed = self.lock();
+        needed.left_out = true;
+        needed
     }
 
     fn lock(&self) -> MutexGuard<'_, Needed> {
@@ -274,5 +388,50 @@ mod tests {
             trimmed(&many, &Keep::Labels(&keys)),
             json!({"a": "1", "z": "2"})
         );
+    }
+
+    #[test]
+    fn short_labels_count_with_the_memory_that_they_take() {
+        let keys = LabelKeys::default();
+        let many: Map<String, Value> = (0..1000).map(|i| (format!("{i:x}"), json!(""))).collect();
+        let kept = trimmed(&many.into(), &Keep::Labels(&keys));
+        assert_eq!(kept, json!({}), "a thousand entries take 100 kB");
+    }
+
+    #[test]
+    fn of_many_claims_those_are_kept_that_are_named() {
+        let keys = LabelKeys::default();
+        let few = json!([{"name": "a", "value": "1"}]);
+        assert_eq!(trimmed(&few, &Keep::Named(&keys)), few);
+        let claim = |i: usize| json!({"name": format!("c{i}"), "value": "x".repeat(100)});
+        let many: Vec<_> = (0..1000).map(claim).collect();
+        let many = Value::from(many);
+        assert_eq!(trimmed(&many, &Keep::Named(&keys)), json!([]));
+        assert!(!keys.takes_in());
+        keys.note(["c7", "c999"]);
+        assert!(keys.takes_in() && !keys.takes_in());
+        let kept = trimmed(&many, &Keep::Named(&keys));
+        assert_eq!(kept, json!([claim(7), claim(999)]));
+        keys.note(["c7"]);
+        assert!(!keys.takes_in(), "it was known");
+    }
+
+    #[test]
+    fn of_a_long_list_the_first_items_are_kept_and_those_that_count_always() {
+        let is_last = |item: &Value| item["key"] == "k899";
+        let taint = |i: usize| json!({"key": format!("k{i}"), "value": "x".repeat(1000)});
+        let many: Vec<_> = (0..900).map(taint).collect();
+        let first = First::new(4096, Keep::Whole, is_last);
+        let kept = trimmed(&Value::from(many), &Keep::First(&first));
+        let keys: Vec<_> = (kept.as_array().unwrap().iter())
+            .map(|it| it["key"].as_str().unwrap())
+            .collect();
+        assert_eq!(keys, ["k0", "k1", "k2", "k899"]);
+        assert!(first.left_out());
+        let first = First::new(4096, Keep::Fields(&[("key", Keep::Whole)]), is_last);
+        let few = Value::from(vec![taint(0), taint(1)]);
+        let kept = trimmed(&few, &Keep::First(&first));
+        assert_eq!(kept, json!([{"key": "k0"}, {"key": "k1"}]));
+        assert!(!first.left_out());
     }
 }
