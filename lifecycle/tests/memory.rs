@@ -68,6 +68,43 @@ fn cluster_with_labels() -> Value {
     json!({"metadata": {"labels": labels}, "spec": {"hubAcceptsClient": false}})
 }
 
+fn cluster_with_short_labels() -> Value {
+    let labels = (0..100_000).map(|number| (format!("{number:x}"), json!("")));
+    let labels: serde_json::Map<_, _> = labels.collect();
+    json!({"metadata": {"labels": labels}, "spec": {"hubAcceptsClient": false}})
+}
+
+fn cluster_with_taints() -> Value {
+    let taint = |number| json!({"key": format!("taint{number}"), "value": "x".repeat(1024), "effect": "NoSelect"});
+    let taints: Vec<_> = (0..900).map(taint).collect();
+    json!({"metadata": {}, "spec": {"hubAcceptsClient": false, "taints": taints}})
+}
+
+fn cluster_with_short_taints() -> Value {
+    let taint = |number| json!({"key": format!("{number}"), "effect": "NoSelect"});
+    let taints: Vec<_> = (0..25_000).map(taint).collect();
+    json!({"metadata": {}, "spec": {"hubAcceptsClient": false, "taints": taints}})
+}
+
+fn cluster_with_finalizers() -> Value {
+    let finalizers: Vec<_> = (0..50_000).map(|number| format!("a.b/{number}")).collect();
+    json!({"metadata": {"finalizers": finalizers}, "spec": {"hubAcceptsClient": false}})
+}
+
+fn cluster_with_conditions() -> Value {
+    let condition = |type_: String| {
+        json!({
+            "type": type_, "status": "True", "reason": "A", "message": "x".repeat(32 * 1024),
+            "lastTransitionTime": "2026-01-01T00:00:00Z",
+        })
+    };
+    let others = (0..30).map(|number| condition(format!("C{number}")));
+    let known =
+        ["HubAcceptedManagedCluster", "ManagedClusterJoined"].map(|it| condition(it.to_owned()));
+    let conditions: Vec<_> = others.chain(known).collect();
+    json!({"metadata": {}, "spec": {"hubAcceptsClient": false}, "status": {"conditions": conditions}})
+}
+
 fn cluster_with_bundle() -> Value {
     let config = json!({"url": "https://a", "caBundle": "QUJD".repeat(MIB / 4)});
     json!({"metadata": {}, "spec": {"hubAcceptsClient": false, "managedClusterClientConfigs": [config]}})
@@ -84,7 +121,7 @@ fn role() -> Value {
     json!({"metadata": {"annotations": {"much": "x".repeat(MIB)}}, "rules": []})
 }
 
-const ALL: [Large; 6] = [
+const ALL: [Large; 11] = [
     Large {
         sentence: "CSRs with large requests",
         resource: "certificatesigningrequests",
@@ -99,6 +136,31 @@ const ALL: [Large; 6] = [
         sentence: "clusters with 12,500 labels",
         resource: "managedclusters",
         object: cluster_with_labels,
+    },
+    Large {
+        sentence: "clusters with 100,000 short labels",
+        resource: "managedclusters",
+        object: cluster_with_short_labels,
+    },
+    Large {
+        sentence: "clusters with 900 taints",
+        resource: "managedclusters",
+        object: cluster_with_taints,
+    },
+    Large {
+        sentence: "clusters with 25,000 short taints",
+        resource: "managedclusters",
+        object: cluster_with_short_taints,
+    },
+    Large {
+        sentence: "clusters with 50,000 finalizers",
+        resource: "managedclusters",
+        object: cluster_with_finalizers,
+    },
+    Large {
+        sentence: "clusters with large conditions",
+        resource: "managedclusters",
+        object: cluster_with_conditions,
     },
     Large {
         sentence: "clusters with a large caBundle",

@@ -7,9 +7,9 @@ use berth_api::cluster::Taint;
 use berth_api::plan::{Action, Event, Plan, Write};
 use serde_json::{Map, Value, json};
 
-use crate::facts::Cluster;
+use crate::facts::{Cluster, LeftOut};
 use crate::names::managers;
-use crate::status;
+use crate::{managed_namespaces, status};
 
 /// What is due for one cluster: a [`Plan`], and changes to the ManagedCluster that several deciders make.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -48,6 +48,29 @@ impl ClusterPlan {
     /// Returns true if nothing is to be written.
     pub fn is_empty(&self) -> bool {
         self.writes.is_empty() && self.changes == ClusterChanges::default()
+    }
+
+    /// Returns true if it writes a list of which the facts have only a part: then it must be decided from the whole list.
+    pub fn rewrites(&self, left_out: LeftOut) -> bool {
+        let ClusterChanges {
+            add_finalizers,
+            remove_finalizers,
+            taints,
+            ..
+        } = &self.changes;
+        let finalizers = !add_finalizers.is_empty() || !remove_finalizers.is_empty();
+        let mut writes = self.writes.iter();
+        (left_out.finalizers && finalizers)
+            || (left_out.taints && taints.is_some())
+            || (left_out.managed_namespaces
+                && writes.any(|write| write.reconciler == managed_namespaces::NAME))
+    }
+
+    /// Leaves the changes of the ManagedCluster and its lists out.
+    pub fn leave_cluster(&mut self) {
+        self.changes = ClusterChanges::default();
+        self.writes
+            .retain(|write| write.reconciler != managed_namespaces::NAME);
     }
 
     /// Asks to decide again at this time, if not earlier.
@@ -217,6 +240,52 @@ mod tests {
                 "spec": {"hubAcceptsClient": true},
             })]
         );
+    }
+
+    #[test]
+    fn a_list_of_which_a_part_is_known_is_not_written() {
+        let plan = |changes| ClusterPlan {
+            changes,
+            ..ClusterPlan::default()
+        };
+        let taints = plan(ClusterChanges {
+            taints: Some(Vec::new()),
+            ..ClusterChanges::default()
+        });
+        let finalizers = plan(ClusterChanges {
+            add_finalizers: vec!["a"],
+            ..ClusterChanges::default()
+        });
+        let namespaces = ClusterPlan {
+            writes: vec![Write::patch(
+                managed_namespaces::NAME,
+                status::cluster_target("c1").resource,
+                "c1",
+                json!({}),
+            )],
+            ..ClusterPlan::default()
+        };
+        let part = |finalizers, taints, managed_namespaces| LeftOut {
+            finalizers,
+            taints,
+            managed_namespaces,
+        };
+        for (plan, of_it, of_others) in [
+            (taints, part(false, true, false), part(true, false, true)),
+            (
+                finalizers,
+                part(true, false, false),
+                part(false, true, true),
+            ),
+            (
+                namespaces,
+                part(false, false, true),
+                part(true, true, false),
+            ),
+        ] {
+            assert!(plan.rewrites(of_it), "{plan:?}");
+            assert!(!plan.rewrites(of_others), "{plan:?}");
+        }
     }
 
     #[test]

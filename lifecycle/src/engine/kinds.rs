@@ -1,13 +1,16 @@
 //! The table of kinds: which objects are watched, and which of their fields are kept.
 
+use berth_api::conditions::cluster as conditions;
 use berth_api::groups::{self, RBAC};
 use berth_api::inventory;
 use berth_api::{GroupVersionResource, labels};
-use berth_reconcile::{Item, Keep, LabelKeys, Watched};
+use berth_reconcile::{First, Item, Keep, LabelKeys, Watched};
 use serde_json::Value;
 
 use super::object::{PartialObject, Renewal};
 use crate::config::Gates;
+use crate::facts::LeftOut;
+use crate::taints;
 
 /// Selects the objects of clusters, without those of add-ons.
 const OF_CLUSTERS: &str =
@@ -122,38 +125,11 @@ fn read(
     gates: Gates,
 ) -> Result<Fact, serde_json::Error> {
     const DROPPED: Keep<'_> = Keep::Nothing;
-    let for_profiles = match gates.cluster_profile {
-        true => Keep::Whole,
-        false => DROPPED,
-    };
     let meta = &item.meta;
     let keep = match kind {
         Kind::Lease => return item.parse().map(Fact::Renewal),
         Kind::Csr => return csr(item),
-        Kind::Cluster => Keep::Fields(&[
-            (
-                "metadata",
-                Keep::But(&[
-                    ("managedFields", DROPPED),
-                    ("ownerReferences", DROPPED),
-                    ("annotations", CLUSTER_ANNOTATIONS),
-                    ("labels", Keep::Labels(labels)),
-                ]),
-            ),
-            (
-                "spec",
-                Keep::But(&[("managedClusterClientConfigs", DROPPED)]),
-            ),
-            (
-                "status",
-                Keep::Fields(&[
-                    ("conditions", Keep::Whole),
-                    ("managedNamespaces", Keep::Whole),
-                    ("version", for_profiles),
-                    ("clusterClaims", for_profiles),
-                ]),
-            ),
-        ]),
+        Kind::Cluster => return cluster(item, labels, gates, Lists::BOUNDED).map(Fact::Object),
         Kind::Set => Keep::But(&[(
             "metadata",
             Keep::But(&[
@@ -184,6 +160,112 @@ fn read(
     let value = item.trimmed(&keep)?;
     Ok(Fact::Object(PartialObject::new(meta, value)))
 }
+
+/// Upper bounds on the bytes of memory of the lists of a ManagedCluster. Whoever registers a cluster or runs its agent writes them, and
+/// the hub may have thousands of clusters.
+pub(crate) struct Lists {
+    finalizers: usize,
+    taints: usize,
+    conditions: usize,
+    managed_namespaces: usize,
+    claims: usize,
+}
+
+impl Lists {
+    /// For all clusters of the hub.
+    pub(crate) const BOUNDED: Self = Self {
+        finalizers: 4 * 1024,
+        taints: 4 * 1024,
+        conditions: 8 * 1024,
+        managed_namespaces: 16 * 1024,
+        claims: 32 * 1024,
+    };
+
+    /// For one cluster, while it is worked on.
+    pub(crate) const WHOLE: Self = Self {
+        finalizers: usize::MAX,
+        taints: usize::MAX,
+        managed_namespaces: usize::MAX,
+        ..Self::BOUNDED
+    };
+}
+
+/// Bytes of a message of a condition: one more than the hub writes, so that a longer one differs.
+const MESSAGE: usize = 2001;
+
+/// Reads a ManagedCluster. Of its lists, what decisions read is always kept.
+pub(crate) fn cluster(
+    item: &Item<'_>,
+    labels: &LabelKeys,
+    gates: Gates,
+    most: Lists,
+) -> Result<PartialObject, serde_json::Error> {
+    let never = |_: &Value| false;
+    let is_of_hub = |taint: &Value| taint["key"].as_str().is_some_and(taints::is_key_of_hub);
+    let is_ours = |finalizer: &Value| {
+        [labels::API_RESOURCE_CLEANUP, labels::RESOURCE_CLEANUP]
+            .iter()
+            .any(|ours| finalizer == ours)
+    };
+    let is_known = |condition: &Value| CONDITIONS.iter().any(|it| condition["type"] == *it);
+    let condition = Keep::But(&[("message", Keep::Text(MESSAGE))]);
+    let finalizers = First::new(most.finalizers, Keep::Whole, is_ours);
+    let taints = First::new(most.taints, Keep::Whole, is_of_hub);
+    let conditions = First::new(most.conditions, condition, is_known);
+    let managed_namespaces = First::new(most.managed_namespaces, Keep::Whole, never);
+    let claims = First::new(most.claims, Keep::Whole, never);
+    let (version, claims) = match gates.cluster_profile {
+        true => (Keep::Whole, Keep::First(&claims)),
+        false => (Keep::Nothing, Keep::Nothing),
+    };
+    let value = item.trimmed(&Keep::Fields(&[
+        (
+            "metadata",
+            Keep::But(&[
+                ("managedFields", Keep::Nothing),
+                ("ownerReferences", Keep::Nothing),
+                ("annotations", CLUSTER_ANNOTATIONS),
+                ("labels", Keep::Labels(labels)),
+                ("finalizers", Keep::First(&finalizers)),
+            ]),
+        ),
+        (
+            "spec",
+            Keep::But(&[
+                ("managedClusterClientConfigs", Keep::Nothing),
+                ("taints", Keep::First(&taints)),
+            ]),
+        ),
+        (
+            "status",
+            Keep::Fields(&[
+                ("conditions", Keep::First(&conditions)),
+                ("managedNamespaces", Keep::First(&managed_namespaces)),
+                ("version", version),
+                ("clusterClaims", claims),
+            ]),
+        ),
+    ]))?;
+    let left_out = LeftOut {
+        finalizers: finalizers.left_out(),
+        taints: taints.left_out(),
+        managed_namespaces: managed_namespaces.left_out(),
+    };
+    Ok(PartialObject {
+        left_out,
+        ..PartialObject::new(&item.meta, value)
+    })
+}
+
+/// The conditions of ManagedClusters that decisions read.
+const CONDITIONS: [&str; 6] = [
+    conditions::HUB_ACCEPTED,
+    conditions::JOINED,
+    conditions::AVAILABLE,
+    conditions::CLOCK_SYNCED,
+    conditions::DELETING,
+    conditions::READABLE,
+];
 
 /// The annotations of ManagedClusters that decisions need, cut to the length of a valid value.
 const CLUSTER_ANNOTATIONS: Keep<'_> = Keep::Fields(&[

@@ -5,6 +5,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
+use crate::facts::LeftOut;
+
 /// The parts of an object that the view reads.
 #[derive(Clone, Debug)]
 pub(crate) struct PartialObject<V = Value> {
@@ -12,6 +14,8 @@ pub(crate) struct PartialObject<V = Value> {
     pub(crate) metadata: Meta,
     /// The kept fields.
     pub(crate) value: V,
+    /// Of a ManagedCluster: the lists of which a part is kept.
+    pub(crate) left_out: LeftOut,
 }
 
 /// The only field that the watch keeps of a Lease: thousands of Leases are renewed each minute.
@@ -38,6 +42,7 @@ impl PartialObject {
         Self {
             metadata: metadata.clone(),
             value,
+            left_out: LeftOut::default(),
         }
     }
 
@@ -66,7 +71,7 @@ impl<'de> Deserialize<'de> for PartialObject {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let value = Value::deserialize(deserializer)?;
         let metadata = Meta::deserialize(&value["metadata"]).map_err(serde::de::Error::custom)?;
-        Ok(Self { metadata, value })
+        Ok(Self::new(&metadata, value))
     }
 }
 
@@ -90,6 +95,7 @@ impl<'de> Deserialize<'de> for PartialObject<Renewal> {
             value: Renewal {
                 time: time.and_then(|time| time.parse().ok()),
             },
+            left_out: LeftOut::default(),
         })
     }
 }

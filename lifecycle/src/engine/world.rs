@@ -7,6 +7,7 @@ use berth_api::Now;
 use berth_api::plan::{Plan, WriteFailure};
 use berth_reconcile::queue::Done;
 use berth_reconcile::{LabelKeys, Lane, Meta, Sight, Wakes, WatchError, Work, World};
+use futures::lock::Mutex;
 
 use super::kinds::{Fact, Kind};
 use super::metrics::Metrics;
@@ -25,6 +26,8 @@ pub(crate) struct Lifecycle {
     metrics: Metrics,
     /// The keys of ManagedClusters' labels that selectors of sets read.
     labels: LabelKeys,
+    /// The turn of objects that are too large for two at a time.
+    large: Arc<Mutex<()>>,
 }
 
 // === impl Lifecycle ===
@@ -38,6 +41,7 @@ impl Lifecycle {
             config,
             metrics,
             labels,
+            large: Arc::default(),
         }
     }
 
@@ -51,6 +55,11 @@ impl Lifecycle {
 
     pub(crate) fn labels(&self) -> &LabelKeys {
         &self.labels
+    }
+
+    /// Held while a large object is worked on.
+    pub(crate) fn large(&self) -> Arc<Mutex<()>> {
+        self.large.clone()
     }
 
     pub(crate) fn view(&self) -> &View {

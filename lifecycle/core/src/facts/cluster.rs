@@ -46,6 +46,20 @@ pub struct Cluster {
     pub reported: Option<Box<Reported>>,
     /// Fields that cannot be read. They count as absent.
     pub unreadable: Unreadable,
+    /// Lists of which the view keeps a part.
+    pub left_out: LeftOut,
+}
+
+/// Lists with items that the view does not keep, because they are too many. What decisions read is kept. To write such a list, it must be
+/// read from the hub first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Of metadata.finalizers.
+    pub finalizers: bool,
+    /// Of spec.taints.
+    pub taints: bool,
+    /// Of status.managedNamespaces.
+    pub managed_namespaces: bool,
 }
 
 // === impl Cluster ===
@@ -104,6 +118,7 @@ impl From<ManagedCluster> for Cluster {
             conditions: status.conditions,
             managed_namespaces: status.managed_namespaces,
             unreadable: Unreadable::default(),
+            left_out: LeftOut::default(),
         }
     }
 }

@@ -16,7 +16,7 @@ mod set;
 pub use addon::Addon;
 pub use berth_api::Now;
 pub use binding::Binding;
-pub use cluster::Cluster;
+pub use cluster::{Cluster, LeftOut};
 pub use csr::{CertificateRequest, Standing};
 pub use lease::Lease;
 pub use owned::{Owned, OwnedObjects};

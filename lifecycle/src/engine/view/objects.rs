@@ -20,7 +20,10 @@ use crate::{clock, csrs, heartbeat, names, roles};
 
 impl View {
     pub(super) fn cluster_changed(&mut self, name: &Arc<str>, object: &PartialObject) {
-        let mut new = Cluster::read(&object.value);
+        let mut new = Cluster {
+            left_out: object.left_out,
+            ..Cluster::read(&object.value)
+        };
         if !self.config.gates.cluster_profile {
             new.reported = None;
         }

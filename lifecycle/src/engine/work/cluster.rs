@@ -6,15 +6,16 @@ use berth_api::{labels, room};
 use berth_reconcile::queue::Done;
 use berth_reconcile::{ROUNDS, Refusal, Work, WriteOutcome, Writer, failed, never_settled, now};
 use futures::future::join_all;
+use futures::lock::OwnedMutexGuard;
 use serde_json::{Value, json};
 
 use crate::cluster_plan::ClusterPlan;
-use crate::engine::kinds::Kind;
+use crate::engine::kinds::{self, Kind, Lists};
 use crate::engine::object::{PartialObject, Renewal};
 use crate::engine::remaining::remaining;
 use crate::engine::view::Key;
 use crate::engine::world::Lifecycle;
-use crate::facts::{Cluster, Now};
+use crate::facts::{Cluster, ClusterFacts, Now};
 use crate::{acceptance, automatic, clusters, heartbeat, names, removal, roles, status};
 use berth_api::plan::{Action, Event, Write, WriteFailure};
 
@@ -23,6 +24,9 @@ const SLOW: Duration = Duration::from_secs(1);
 
 /// When to check again for another namespace of the cluster's name: namespaces without the label are not watched.
 const NAMESPACE_AGAIN: Duration = Duration::from_secs(60);
+
+/// When to read a large ManagedCluster again that could not be read.
+const WHOLE_AGAIN: Duration = Duration::from_secs(30);
 
 /// Works on a cluster: collects facts, decides and writes until nothing is due.
 pub(crate) async fn work(on: &Work<Lifecycle>, name: &str) -> Done {
@@ -37,15 +41,21 @@ struct Round<'a> {
     name: &'a str,
 }
 
+/// A whole ManagedCluster, and the turn of large objects.
+struct WholeCluster {
+    cluster: Cluster,
+    _turn: OwnedMutexGuard<()>,
+}
+
 impl Round<'_> {
     async fn settle(&self) -> Done {
         for _ in 0..ROUNDS {
-            let plan = self.plan(now()).await;
+            let (plan, whole) = self.plan(now()).await;
             if plan.writes.iter().any(sets_unknown) && !self.is_silent().await {
                 continue;
             }
             let again = plan.again;
-            let writes = self.writes(plan);
+            let writes = self.writes(plan, whole.as_ref().map(|it| &it.cluster));
             let silenced = writes.iter().find(|write| sets_unknown(write));
             let silenced = silenced.map(|write| write.target.clone());
             let outcome = self.on.carry_out(writes).await;
@@ -126,7 +136,8 @@ impl Round<'_> {
         matches!(self.on.carry_out(vec![write]).await, WriteOutcome::Written)
     }
 
-    async fn plan(&self, now: Now) -> ClusterPlan {
+    /// Decides, and returns the whole ManagedCluster if the plan was made from it.
+    async fn plan(&self, now: Now) -> (ClusterPlan, Option<WholeCluster>) {
         let name = self.name;
         let (questions, asks_for_namespace) = self.on.change(|world, wakes| {
             let view = world.view_mut();
@@ -149,19 +160,67 @@ impl Round<'_> {
             let answers = questions.iter();
             Some(join_all(answers.map(|kind| remaining(self.hub, name, kind))).await)
         };
-        let world = self.on.world();
-        let view = world.view();
-        let plan = view.with_cluster(name, remaining.as_deref(), |facts| {
-            let mut plan = clusters::decide(facts, now);
-            if let Some(at) = view.sight().filter(|_| facts.lease.is_some()) {
-                plan.look_again(at);
+        let decide = |whole: Option<&Cluster>| {
+            let world = self.on.world();
+            let view = world.view();
+            let plan = view.with_cluster(name, remaining.as_deref(), |facts| {
+                let facts = ClusterFacts {
+                    cluster: whole.or(facts.cluster),
+                    ..*facts
+                };
+                let mut plan = clusters::decide(&facts, now);
+                if let Some(at) = view.sight().filter(|_| facts.lease.is_some()) {
+                    plan.look_again(at);
+                }
+                if !is_free {
+                    plan.look_again(now.instant + NAMESPACE_AGAIN);
+                }
+                plan
+            });
+            plan.unwrap_or_default()
+        };
+        let plan = decide(None);
+        let left_out = (self.on.world().view().cluster(name)).map(|it| it.left_out);
+        if !left_out.is_some_and(|left_out| plan.rewrites(left_out)) {
+            return (plan, None);
+        }
+        let whole = self.whole().await;
+        let mut plan = decide(whole.as_ref().map(|it| &it.cluster));
+        if whole.is_none() {
+            plan.leave_cluster();
+            plan.look_again(now.instant + WHOLE_AGAIN);
+        }
+        (plan, whole)
+    }
+
+    /// Reads the whole ManagedCluster from the hub: the view keeps a part of its lists. Large objects are worked on one after the other,
+    /// because each takes many times its size while it is read and written.
+    async fn whole(&self) -> Option<WholeCluster> {
+        let name = self.name;
+        let turn = self.on.world().large();
+        let turn = turn.lock_owned().await;
+        let read = self.hub.find(&status::cluster_target(name)).await;
+        let object = match &read {
+            Ok(object) => object.as_ref()?,
+            Err(Refusal { code, message, .. }) => {
+                tracing::warn!(
+                    cluster = name,
+                    code,
+                    error = message,
+                    "a large ManagedCluster cannot be read"
+                );
+                return None;
             }
-            if !is_free {
-                plan.look_again(now.instant + NAMESPACE_AGAIN);
-            }
-            plan
-        });
-        plan.unwrap_or_default()
+        };
+        let (labels, gates) = {
+            let world = self.on.world();
+            (world.labels().clone(), world.config().gates)
+        };
+        let object = kinds::cluster(&object.item(), &labels, gates, Lists::WHOLE).ok()?;
+        Some(WholeCluster {
+            cluster: Cluster::read(&object.value),
+            _turn: turn,
+        })
     }
 
     /// Asks the hub for a namespace of this name without the cluster's label, and records the answer. Returns true if none
@@ -247,13 +306,13 @@ impl Round<'_> {
                     removal::report(facts, failures, lasted, now, &mut plan);
                 }
             });
-        let writes = self.writes(plan);
+        let writes = self.writes(plan, None);
         self.on.carry_out(writes).await;
     }
 
-    fn writes(&self, plan: ClusterPlan) -> Vec<Write> {
+    fn writes(&self, plan: ClusterPlan, whole: Option<&Cluster>) -> Vec<Write> {
         let world = self.on.world();
-        let cluster = world.view().cluster(self.name);
+        let cluster = whole.or_else(|| world.view().cluster(self.name));
         plan.into_plan(self.name, cluster).writes
     }
 }

@@ -13,8 +13,10 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::config::Config;
-use crate::engine::kinds::Kind;
+use crate::engine::kinds::{self, Kind};
 use crate::engine::{Engine, Metrics};
+
+mod large;
 
 fn request(uid: &str, version: u64, user_uid: &str) -> RawObject {
     let request = json!({

@@ -1,0 +1,111 @@
+//! ManagedClusters with lists of which the view keeps a part.
+
+use berth_reconcile::Item;
+
+use super::*;
+use crate::facts::LeftOut;
+
+/// A ManagedCluster that is not accepted, with 900 taints of a kilobyte and as many finalizers.
+fn hostile() -> Value {
+    let taint = |number| json!({"key": format!("t{number}"), "value": "x".repeat(1000), "effect": "NoSelect"});
+    let taints: Vec<_> = (0..900).map(taint).collect();
+    let finalizers: Vec<_> = (0..900).map(|number| format!("a.b/{number}")).collect();
+    json!({
+        "metadata": {"name": "c1", "uid": "u", "resourceVersion": "7", "finalizers": finalizers},
+        "spec": {"hubAcceptsClient": false, "taints": taints},
+    })
+}
+
+/// The reconcilers of a hub with this ManagedCluster, and the patches that it gets.
+fn work_on(cluster: &Value) -> (Arc<Work<Lifecycle>>, Arc<Mutex<Vec<Value>>>) {
+    let patches: Arc<Mutex<Vec<Value>>> = Arc::default();
+    let (stored, log) = (Arc::new(Mutex::new(cluster.clone())), patches.clone());
+    let api = HubApi::new(tower::service_fn(move |request: Request<RequestBody>| {
+        let (stored, log) = (stored.clone(), log.clone());
+        async move {
+            let is_patch = request.method() == http::Method::PATCH;
+            let is_cluster = request.uri().path().contains("managedclusters");
+            let body = request.into_body().collect().await.unwrap().to_bytes();
+            let mut stored = stored.lock().unwrap();
+            if is_patch && is_cluster {
+                let patch: Value = serde_json::from_slice(&body).unwrap();
+                for (part, field) in [("metadata", "finalizers"), ("spec", "taints")] {
+                    if let Some(new) = patch[part].get(field) {
+                        stored[part][field] = new.clone();
+                    }
+                }
+                stored["metadata"]["resourceVersion"] = "8".into();
+                log.lock().unwrap().push(patch);
+            }
+            let answer = match is_patch {
+                true => stored.clone(),
+                false => json!({"metadata": {"resourceVersion": "8"}, "items": [*stored]}),
+            };
+            Ok::<_, Infallible>(Response::new(Full::<Bytes>::from(answer.to_string())))
+        }
+    }));
+    let metrics = Metrics::new(&Registry::new()).unwrap();
+    let engine = Engine::new(api, Config::default(), None, None, "tests", metrics);
+    (engine.progress().0, patches)
+}
+
+#[tokio::test]
+async fn a_list_of_which_a_part_is_kept_is_written_whole() {
+    let hostile = hostile();
+    let (work, patches) = work_on(&hostile);
+    let text = Bytes::from(hostile.to_string());
+    work.observed(Kind::Cluster, &RawObject::read(text).unwrap());
+    let left_out = work.world().view().cluster("c1").unwrap().left_out;
+    let expected = LeftOut {
+        finalizers: true,
+        taints: true,
+        managed_namespaces: false,
+    };
+    assert_eq!(left_out, expected);
+    let done = cluster::work(&work, "c1").await;
+    assert!(matches!(done, Done::Settled { .. }), "{done:?}");
+    let patches = std::mem::take(&mut *patches.lock().unwrap());
+    assert_eq!(
+        patches.len(),
+        1,
+        "the view shows that nothing is due any more"
+    );
+    let taints = patches[0]["spec"]["taints"].as_array().unwrap();
+    let stored = hostile["spec"]["taints"].as_array().unwrap();
+    assert_eq!(taints[..900], stored[..], "no taint is lost");
+    assert_eq!(
+        taints[900]["key"],
+        "cluster.open-cluster-management.io/unreachable"
+    );
+    assert_eq!(taints.len(), 901);
+}
+
+#[test]
+fn the_view_keeps_little_of_any_cluster() {
+    let labels = (0..12_500).map(|number| (format!("label{number}.example.com/a"), json!("x")));
+    let labels: serde_json::Map<_, _> = labels.collect();
+    let long = "x".repeat(32 * 1024);
+    let condition = |number| json!({"type": format!("C{number}"), "status": "True", "reason": "r", "message": long});
+    let conditions: Vec<_> = (0..30).map(condition).collect();
+    let namespace = |number: usize| json!({"name": format!("n{number}"), "clusterSet": "s", "conditions": [condition(number)]});
+    let namespaces: Vec<_> = (0..30).map(namespace).collect();
+    let claims: Vec<_> = (0..900)
+        .map(|number| json!({"name": format!("c{number}"), "value": "x".repeat(1000)}))
+        .collect();
+    let mut cluster = hostile();
+    cluster["metadata"]["labels"] = labels.into();
+    cluster["metadata"]["annotations"] =
+        json!({"a": long, "open-cluster-management.io/deny-now": long});
+    cluster["spec"]["managedClusterClientConfigs"] =
+        json!([{"url": "https://a", "caBundle": long}]);
+    cluster["status"] =
+        json!({"conditions": conditions, "managedNamespaces": namespaces, "clusterClaims": claims});
+    let text = cluster.to_string();
+    assert!(text.len() > 4_000_000, "{}", text.len());
+    let item = Item::read(text.as_bytes()).unwrap();
+    let mut gates = Config::default().gates;
+    gates.cluster_profile = true;
+    let kept = kinds::cluster(&item, &Default::default(), gates, kinds::Lists::BOUNDED).unwrap();
+    let kept = kept.value.to_string();
+    assert!(kept.len() < 64 * 1024, "{} bytes are kept", kept.len());
+}
