@@ -9,7 +9,7 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess,
 use serde_json::{Map, Value};
 
 /// All labels of an object are kept up to this many bytes of memory in total: a selector may name them later.
-const ALL_LABELS: usize = 8 * 1024;
+const ALL_LABELS: usize = 64 * 1024;
 
 /// The bytes of memory of an entry of a map or a list, besides its text.
 const ENTRY: usize = 96;
@@ -57,6 +57,9 @@ struct Needed {
     is_due: bool,
 }
 
+/// Items of a list that count always are kept up to this number.
+const ALWAYS: usize = 8;
+
 /// Reads the parts of a JSON text that are kept.
 ///
 /// # Errors
@@ -87,13 +90,14 @@ impl<'a> First<'a> {
     }
 
     fn read<'de, A: SeqAccess<'de>>(&self, mut access: A) -> Result<Value, A::Error> {
-        let (mut items, mut bytes) = (Vec::new(), 0_usize);
+        let (mut items, mut bytes, mut more_kept) = (Vec::new(), 0_usize, 0);
         while let Some(item) = access.next_element_seed(&self.each)? {
             let more = memory(&item);
             if bytes.saturating_add(more) <= self.most {
                 bytes += more;
                 items.push(item);
-            } else if (self.always)(&item) {
+            } else if more_kept < ALWAYS && (self.always)(&item) {
+                more_kept += 1;
                 items.push(item);
             } else {
                 // Items after the first one that is left out are left out, too.
@@ -248,6 +252,18 @@ impl LabelKeys {
         std::mem::take(&mut self.lock().is_due)
     }
 
+    /// Leaves labels out that no selector names, if all of them take more than this many bytes of memory.
+    pub fn cut(&self, labels: &mut Value, most: usize) {
+        let Some(labels) = labels.as_object_mut() else {
+            return;
+        };
+        let bytes = |(key, value): (&String, &Value)| key.len() + memory(value);
+        if labels.iter().map(bytes).sum::<usize>() > most {
+            let needed = self.leave_out();
+            labels.retain(|key, _| needed.keys.contains(&**key));
+        }
+    }
+
     fn read<'de, A: MapAccess<'de>>(&self, mut access: A) -> Result<Value, A::Error> {
         let (mut labels, mut bytes) = (Map::new(), 0_usize);
         while let Some(key) = access.next_key::<String>()? {
@@ -367,8 +383,9 @@ mod tests {
     #[test]
     fn of_many_labels_those_are_kept_that_selectors_name() {
         let keys = LabelKeys::default();
-        let few = json!({"a": "1", "b": 7});
+        let mut few = json!({"a": "1", "b": 7});
         assert!(!keys.need(["a"]));
+        keys.cut(&mut few, 1000);
         assert_eq!(
             trimmed(&few, &Keep::Labels(&keys)),
             few,
@@ -384,6 +401,11 @@ mod tests {
         assert_eq!(trimmed(&many, &Keep::Labels(&keys)), json!({"a": "1"}));
         assert!(!keys.need(["a", "b"]), "they were known");
         assert!(keys.need(["z"]), "it was left out");
+        keys.cut(&mut few, 100);
+        assert_eq!(few, json!({"a": "1", "b": 7}), "both are named");
+        let mut three = json!({"a": "1", "c": "2", "d": "3"});
+        keys.cut(&mut three, 100);
+        assert_eq!(three, json!({"a": "1"}));
         assert_eq!(
             trimmed(&many, &Keep::Labels(&keys)),
             json!({"a": "1", "z": "2"})

@@ -190,6 +190,9 @@ impl Lists {
     };
 }
 
+/// All labels of a cluster that is not accepted are kept up to this many bytes of memory.
+const FEW_LABELS: usize = 8 * 1024;
+
 /// Bytes of a message of a condition: one more than the hub writes, so that a longer one differs.
 const MESSAGE: usize = 2001;
 
@@ -218,7 +221,7 @@ pub(crate) fn cluster(
         true => (Keep::Whole, Keep::First(&claims)),
         false => (Keep::Nothing, Keep::Nothing),
     };
-    let value = item.trimmed(&Keep::Fields(&[
+    let mut value = item.trimmed(&Keep::Fields(&[
         (
             "metadata",
             Keep::But(&[
@@ -246,6 +249,11 @@ pub(crate) fn cluster(
             ]),
         ),
     ]))?;
+    if value["spec"]["hubAcceptsClient"] != true
+        && let Some(all) = value.pointer_mut("/metadata/labels")
+    {
+        labels.cut(all, FEW_LABELS);
+    }
     let left_out = LeftOut {
         finalizers: finalizers.left_out(),
         taints: taints.left_out(),
