@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::kinds::Kind;
 use crate::metrics::Metrics;
-use crate::whole::WholeClusters;
+use crate::needs::Needs;
 use crate::world::Placements;
 
 /// The name of the controller in Events. It equals OCM's.
@@ -24,7 +24,7 @@ pub struct Engine {
     engine: berth_reconcile::Engine<Placements>,
     metrics: Metrics,
     settings: Settings,
-    whole: WholeClusters,
+    needs: Needs,
 }
 
 /// The progress of the first lists.
@@ -46,8 +46,8 @@ impl Engine {
         instance: &str,
         metrics: Metrics,
     ) -> Self {
-        let whole = WholeClusters::default();
-        let world = Placements::new(metrics.clone(), whole.clone());
+        let needs = Needs::default();
+        let world = Placements::new(metrics.clone(), needs.clone());
         let names = berth_reconcile::Settings {
             controller: CONTROLLER,
             instance,
@@ -57,20 +57,20 @@ impl Engine {
         let common = metrics.common();
         let engine = berth_reconcile::Engine::new(world, vec![(api, limit)], names, common);
         for kind in Kind::NEEDED {
-            engine.work().watch(kind, kind.watched(settings, &whole));
+            engine.work().watch(kind, kind.watched(settings, &needs));
         }
         Self {
             engine,
             metrics,
             settings,
-            whole,
+            needs,
         }
     }
 
     /// Keeps PlacementDecisions of SIG-Multicluster, too. The hub need not serve the kind yet.
     #[must_use]
     pub fn with_sig_decisions(self) -> Self {
-        let watched = Kind::Slice.watched(self.settings, &self.whole);
+        let watched = Kind::Slice.watched(self.settings, &self.needs);
         self.engine.work().watch(Kind::Slice, watched);
         self
     }

@@ -185,7 +185,8 @@ impl Reads {
     }
 }
 
-fn keys_of(selector: &LabelSelector) -> impl Iterator<Item = String> {
+/// The keys of the labels that a selector reads.
+pub(crate) fn keys_of(selector: &LabelSelector) -> impl Iterator<Item = String> {
     let equal = selector.match_labels.iter().flat_map(|it| it.keys());
     let expressions = selector.match_expressions.iter().flatten();
     equal.chain(expressions.map(|it| &it.key)).cloned()

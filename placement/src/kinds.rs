@@ -6,12 +6,13 @@ use berth_api::{
     groups, inventory, labels, lenient,
 };
 use berth_placement_core::{Cluster, Scores, Settings};
-use berth_reconcile::{Item, Keep, Watched};
+use berth_reconcile::{First, Item, Keep, Watched};
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::facts::{DecisionFacts, PlacementFacts};
+use crate::needs::Needs;
 use crate::sig::SliceFacts;
-use crate::whole::WholeClusters;
 
 /// The name of SIG-Multicluster's PlacementDecisions in metrics and logs.
 const SLICES: &str = "placementdecisions.multicluster.x-k8s.io";
@@ -72,8 +73,8 @@ impl Kind {
         GroupVersionResource::new(groups::CLUSTER, version, resource)
     }
 
-    /// The row of this kind. `whole`: whether whole ManagedClusters are kept.
-    pub(crate) fn watched(self, settings: Settings, whole: &WholeClusters) -> Watched<Fact> {
+    /// The row of this kind. `needs`: what is kept of ManagedClusters.
+    pub(crate) fn watched(self, settings: Settings, needs: &Needs) -> Watched<Fact> {
         let kind = self.resource();
         let name = match self {
             Self::Placement => groups::PLACEMENTS,
@@ -84,8 +85,8 @@ impl Kind {
             Self::Scores => groups::ADDON_PLACEMENT_SCORES,
             Self::Slice => SLICES,
         };
-        let whole = whole.clone();
-        let watched = Watched::new(name, kind, move |item| read(self, item, settings, &whole));
+        let needs = needs.clone();
+        let watched = Watched::new(name, kind, move |item| read(self, item, settings, &needs));
         match self {
             // The hub may get the CRD later.
             Self::Slice => watched.optional(),
@@ -99,13 +100,13 @@ fn read(
     kind: Kind,
     item: &Item<'_>,
     settings: Settings,
-    whole: &WholeClusters,
+    needs: &Needs,
 ) -> Result<Fact, serde_json::Error> {
     let keep = match kind {
         Kind::Binding => return Ok(Fact::Binding),
         Kind::Placement => PLACEMENT,
         Kind::Decision => DECISION,
-        Kind::Cluster => CLUSTER,
+        Kind::Cluster => return cluster(item, needs).map(Fact::Cluster),
         Kind::Set => SET,
         Kind::Scores => SCORES,
         Kind::Slice => SLICE,
@@ -114,19 +115,22 @@ fn read(
     Ok(match kind {
         Kind::Placement => {
             let read = lenient::with_conditions::<Placement>(&value)?;
-            Fact::Placement(Box::new(PlacementFacts::new(read.object, settings)))
+            needs.note_spread(&read.object.spec);
+            let facts = PlacementFacts::new(read.object, settings);
+            needs.note_reads(&facts.reads);
+            Fact::Placement(Box::new(facts))
         }
         Kind::Decision => {
             let decision = PlacementDecision::deserialize(&value)?;
             Fact::Decision(DecisionFacts::new(decision, settings.gates.scores))
         }
-        Kind::Cluster => Fact::Cluster(Cluster {
-            object: whole.object(item),
-            ..Cluster::from(&lenient::cluster(&value).object)
-        }),
+        Kind::Cluster => Fact::Cluster(cluster(item, needs)?),
         Kind::Set => {
             // What is no selector selects unknown clusters. The former selector must not stay in effect.
             let set = ManagedClusterSet::deserialize(&value).map_err(|error| error.to_string());
+            if let Ok(set) = &set {
+                needs.note_set(&set.spec);
+            }
             Fact::Set(
                 set.and_then(|set| Membership::new(&item.meta.name, &set.spec.cluster_selector)),
             )
@@ -134,6 +138,56 @@ fn read(
         Kind::Scores => Fact::Scores(Scores::from(&AddOnPlacementScore::deserialize(&value)?)),
         Kind::Slice => Fact::Slice(inventory::PlacementDecision::deserialize(&value)?.into()),
         Kind::Binding => Fact::Binding,
+    })
+}
+
+/// Upper bound on the bytes of memory of the taints of a cluster while it is read. The facts keep less.
+const TAINTS: usize = 256 * 1024;
+
+/// All labels of a cluster that is not accepted are kept up to this many bytes of memory.
+const FEW_LABELS: usize = 8 * 1024;
+
+/// Reads a ManagedCluster. Whoever registers it or runs its agent writes its lists, and the hub may have thousands of them.
+fn cluster(item: &Item<'_>, needs: &Needs) -> Result<Cluster, serde_json::Error> {
+    let is_of_hub = |taint: &Value| {
+        [labels::TAINT_UNAVAILABLE, labels::TAINT_UNREACHABLE]
+            .iter()
+            .any(|key| taint["key"] == *key)
+    };
+    let taints = First::new(TAINTS, Keep::Whole, is_of_hub);
+    let resources = Keep::Fields(&[("cpu", Keep::Whole), ("memory", Keep::Whole)]);
+    let mut value = item.trimmed(&Keep::Fields(&[
+        (
+            "metadata",
+            Keep::Fields(&[
+                ("name", Keep::Whole),
+                ("labels", Keep::Labels(&needs.labels)),
+                ("deletionTimestamp", Keep::Whole),
+            ]),
+        ),
+        (
+            "spec",
+            Keep::Fields(&[
+                ("hubAcceptsClient", Keep::Whole),
+                ("taints", Keep::First(&taints)),
+            ]),
+        ),
+        (
+            "status",
+            Keep::Fields(&[
+                ("allocatable", resources),
+                ("capacity", resources),
+                ("clusterClaims", Keep::Named(&needs.claims)),
+            ]),
+        ),
+    ]))?;
+    let is_accepted = value["spec"]["hubAcceptsClient"] == true;
+    if !is_accepted && let Some(labels) = value.pointer_mut("/metadata/labels") {
+        needs.labels.cut(labels, FEW_LABELS);
+    }
+    Ok(Cluster {
+        object: needs.whole.object(item, is_accepted),
+        ..Cluster::from(&lenient::cluster(&value).object)
     })
 }
 
@@ -194,26 +248,100 @@ const SLICE: Keep<'_> = Keep::But(&[(
     ]),
 )]);
 
-const CLUSTER: Keep<'_> = Keep::Fields(&[
-    (
-        "metadata",
-        Keep::Fields(&[
-            ("name", Keep::Whole),
-            ("labels", Keep::Whole),
-            ("deletionTimestamp", Keep::Whole),
-        ]),
-    ),
-    ("spec", Keep::Fields(&[("taints", Keep::Whole)])),
-    (
-        "status",
-        Keep::Fields(&[
-            ("allocatable", Keep::Whole),
-            ("capacity", Keep::Whole),
-            ("clusterClaims", Keep::Whole),
-        ]),
-    ),
-]);
-
 const SET: Keep<'_> = Keep::Fields(&[("spec", Keep::Fields(&[("clusterSelector", Keep::Whole)]))]);
 
 const SCORES: Keep<'_> = Keep::Fields(&[("status", Keep::Whole)]);
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use berth_placement_core::MORE_TAINTS;
+    use serde_json::{Map, json};
+
+    use super::*;
+
+    fn read_as(kind: Kind, object: &Value, needs: &Needs) -> Fact {
+        let text = object.to_string();
+        let item = Item::read(text.as_bytes()).unwrap();
+        read(kind, &item, Settings::default(), needs).unwrap()
+    }
+
+    /// A cluster with much of everything that its agent or its creator writes.
+    fn hostile(is_accepted: bool) -> Value {
+        let labels = (0..12_500).map(|it| (format!("label{it}.example.com/a"), json!("x")));
+        let labels: Map<_, _> = labels.collect();
+        let long = "x".repeat(1000);
+        let taint = |it| json!({"key": format!("t{it}"), "value": long, "effect": "NoSelect"});
+        let taints: Vec<_> = (0..900).map(taint).collect();
+        let claim = |it| json!({"name": format!("c{it}"), "value": long});
+        let claims: Vec<_> = (0..900).map(claim).collect();
+        json!({
+            "metadata": {"name": "c1", "labels": labels},
+            "spec": {"hubAcceptsClient": is_accepted, "taints": taints},
+            "status": {"clusterClaims": claims},
+        })
+    }
+
+    fn facts(object: &Value, needs: &Needs) -> Cluster {
+        match read_as(Kind::Cluster, object, needs) {
+            Fact::Cluster(cluster) => cluster,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn little_is_kept_of_any_cluster() {
+        let needs = Needs::default();
+        for (is_accepted, most) in [(false, 16 * 1024), (true, 128 * 1024)] {
+            let kept = facts(&hostile(is_accepted), &needs);
+            let text = |(key, value): (&String, &String)| key.len() + value.len() + 96;
+            let labels: usize = kept.labels.iter().map(text).sum();
+            let claims: usize = kept.claims.iter().map(text).sum();
+            let taints = kept
+                .taints
+                .iter()
+                .map(|it| it.key.len() + it.value.len() + 96);
+            let bytes = labels + claims + taints.sum::<usize>();
+            assert!(
+                bytes < most,
+                "accepted: {is_accepted}: {bytes} bytes are kept"
+            );
+            assert!(kept.taints.iter().any(|it| it.key == MORE_TAINTS));
+        }
+        assert!(!needs.takes_in());
+    }
+
+    #[test]
+    fn what_selectors_read_is_kept_of_every_cluster_and_listed_again() {
+        let needs = Needs::default();
+        let hostile = hostile(false);
+        let few = json!({"metadata": {"name": "c2", "labels": {"a": "b"}}, "spec": {}});
+        assert_eq!(facts(&few, &needs).labels.len(), 1);
+        assert_eq!(facts(&hostile, &needs).labels.len(), 0);
+        let [label, other, third] =
+            ["label7", "label8", "label9"].map(|it| format!("{it}.example.com/a"));
+        let equal = |key: &str| json!({"matchLabels": {key: "x"}});
+        let claim = json!({"matchExpressions": [{"key": "c7", "operator": "Exists"}]});
+        let placement = json!({
+            "metadata": {"name": "p", "namespace": "n"},
+            "spec": {
+                "predicates": [{"requiredClusterSelector": {"labelSelector": equal(&label), "claimSelector": claim}}],
+                "spreadPolicy": {"spreadConstraints": [{"topologyKey": other, "topologyKeyType": "Label"}]},
+            },
+        });
+        let set = json!({
+            "metadata": {"name": "s"},
+            "spec": {"clusterSelector": {"selectorType": "LabelSelector", "labelSelector": equal(&third)}},
+        });
+        for (kind, object) in [(Kind::Placement, placement), (Kind::Set, set)] {
+            read_as(kind, &object, &needs);
+            assert!(needs.takes_in(), "{kind:?}");
+        }
+        let kept = facts(&hostile, &needs);
+        let labels: Vec<_> = kept.labels.keys().collect();
+        assert_eq!(labels, [&label, &other, &third]);
+        let claims: Vec<_> = kept.claims.keys().collect();
+        assert_eq!(claims, ["c7"]);
+    }
+}

@@ -19,6 +19,7 @@ mod facts;
 mod kinds;
 mod layout;
 mod metrics;
+mod needs;
 mod recorded;
 mod relabel;
 mod sig;

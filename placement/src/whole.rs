@@ -19,15 +19,22 @@ impl WholeClusters {
         self.0.swap(are_needed, Ordering::Relaxed) != are_needed
     }
 
-    /// Reads the whole object, if it is needed.
-    pub(crate) fn object(&self, item: &Item<'_>) -> Option<Arc<CelObject>> {
+    /// Reads the whole object, if it is needed. Of a large one that is not accepted, only the name: it must not take the room of others.
+    pub(crate) fn object(&self, item: &Item<'_>, is_accepted: bool) -> Option<Arc<CelObject>> {
         if !self.0.load(Ordering::Relaxed) {
             return None;
         }
-        let whole = item.trimmed(&WHOLE).ok()?;
+        let is_large = !is_accepted && item.json.len() > LARGEST_WAITING;
+        let whole = item.trimmed(if is_large { &NAME } else { &WHOLE }).ok()?;
         Some(Arc::new(CelObject::new(&whole)))
     }
 }
+
+/// Upper bound on the bytes of JSON of a cluster that is not accepted, to be kept whole. Without claims it has less than half of it.
+const LARGEST_WAITING: usize = 16 * 1024;
+
+/// What is kept of a larger one. Expressions that read more do not select it.
+const NAME: Keep<'_> = Keep::Fields(&[("metadata", Keep::Fields(&[("name", Keep::Whole)]))]);
 
 /// What changes with every write, and says nothing about the cluster, would wake placements for nothing.
 const WHOLE: Keep<'_> = Keep::But(&[(
@@ -54,7 +61,7 @@ mod tests {
             },
             "status": {"version": {"kubernetes": "v1.31.0"}},
         });
-        whole.object(&Item::read(cluster.to_string().as_bytes()).unwrap())
+        whole.object(&Item::read(cluster.to_string().as_bytes()).unwrap(), true)
     }
 
     #[test]
@@ -67,5 +74,18 @@ mod tests {
         assert_eq!(read, object(&whole, "2", "b"));
         assert!(whole.need(false));
         assert_eq!(object(&whole, "1", "a"), None);
+    }
+
+    #[test]
+    fn of_a_large_cluster_that_is_not_accepted_the_name_is_kept() {
+        let whole = WholeClusters::default();
+        whole.need(true);
+        let taint = |number| json!({"key": format!("t{number}"), "value": "x".repeat(1000), "effect": "NoSelect"});
+        let taints: Vec<_> = (0..900).map(taint).collect();
+        let cluster = json!({"metadata": {"name": "c"}, "spec": {"taints": taints}}).to_string();
+        let item = Item::read(cluster.as_bytes()).unwrap();
+        let bytes = |is_accepted| whole.object(&item, is_accepted).unwrap().bytes();
+        assert!(bytes(false) < 4 * 1024, "{}", bytes(false));
+        assert!(bytes(true) > 900_000);
     }
 }

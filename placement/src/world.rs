@@ -17,11 +17,11 @@ use crate::decide::{Due, NAME, Step};
 use crate::doubt::Removal;
 use crate::kinds::{Fact, Kind};
 use crate::metrics::Metrics;
+use crate::needs::Needs;
 use crate::sig::{DueSlices, Slices};
 use crate::told::{Pending, Written, regarding};
 use crate::view::{Circumstances, Key, View};
 use crate::wanted::Wanted;
-use crate::whole::WholeClusters;
 
 /// Placements whose decisions are written at the same time.
 const AT_ONCE: usize = 16;
@@ -43,7 +43,7 @@ const RESTLESS: Duration = Duration::from_secs(10);
 pub(crate) struct Placements {
     view: View,
     slices: Slices,
-    whole: WholeClusters,
+    needs: Needs,
     metrics: Metrics,
 }
 
@@ -53,12 +53,12 @@ type Part = fn(&Placements, &Key, &Wanted, Step<'_>, Now) -> Plan;
 // === impl Placements ===
 
 impl Placements {
-    /// `whole`: whether the table of kinds keeps whole ManagedClusters.
-    pub(crate) fn new(metrics: Metrics, whole: WholeClusters) -> Self {
+    /// `needs`: what the table of kinds keeps of ManagedClusters.
+    pub(crate) fn new(metrics: Metrics, needs: Needs) -> Self {
         Self {
             view: View::default(),
             slices: Slices::default(),
-            whole,
+            needs,
             metrics,
         }
     }
@@ -66,11 +66,11 @@ impl Placements {
     /// Follows up a change of the view: wakes placements, and begins or ends to keep whole ManagedClusters.
     fn changed(&mut self, wakes: &mut Wakes<Self>) {
         wakes.extend(self.view.wakes());
-        if self.view.takes_in() {
+        if self.view.takes_in() | self.needs.takes_in() {
             wakes.list_anew(Kind::Cluster);
         }
         let is_needed = self.view.needs_objects();
-        if !self.whole.need(is_needed) {
+        if !self.needs.whole.need(is_needed) {
             return;
         }
         if is_needed {

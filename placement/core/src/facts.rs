@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use berth_api::cluster::Taint;
+use berth_api::cluster::{Taint, TaintEffect};
 use berth_api::quantity::amount;
 use berth_api::{AddOnPlacementScore, ManagedCluster, PlacementDecision, labels};
 use jiff::Timestamp;
@@ -31,6 +31,18 @@ pub struct Cluster {
     /// The whole object, for CEL expressions. Without it, no expression selects the cluster.
     pub object: Option<Arc<CelObject>>,
 }
+
+/// Upper bound on the bytes of memory of the taints of an accepted cluster.
+const TAINTS: usize = 32 * 1024;
+
+/// Upper bound on the bytes of memory of the taints of a cluster that is not accepted. Whoever has a bootstrap token may create thousands.
+const TAINTS_OF_WAITING: usize = 4 * 1024;
+
+/// The hub's own taints count beyond the bound, up to this number.
+const TAINTS_OF_HUB: usize = 8;
+
+/// The key of the taint that stands for those beyond the bound: placements that have not selected the cluster yet do not select it.
+pub const MORE_TAINTS: &str = "berth.open-cluster-management.io/more-taints";
 
 /// The scores of an AddOnPlacementScore.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -82,13 +94,47 @@ impl From<&ManagedCluster> for Cluster {
             name: cluster.metadata.name.clone().unwrap_or_default(),
             labels: cluster.metadata.labels.clone().unwrap_or_default(),
             claims: claims.collect(),
-            taints: cluster.spec.taints.clone(),
+            taints: bounded(&cluster.spec.taints, cluster.spec.hub_accepts_client),
             cpu: allocatable("cpu"),
             memory: allocatable("memory"),
             is_deleting: cluster.metadata.deletion_timestamp.is_some(),
             object: None,
         }
     }
+}
+
+/// The taints up to the bound, those of the hub, and [`MORE_TAINTS`] for the others.
+fn bounded(taints: &[Taint], is_accepted: bool) -> Vec<Taint> {
+    let most = if is_accepted {
+        TAINTS
+    } else {
+        TAINTS_OF_WAITING
+    };
+    let is_of_hub = |taint: &Taint| {
+        [labels::TAINT_UNAVAILABLE, labels::TAINT_UNREACHABLE].contains(&&*taint.key)
+    };
+    let (mut bytes, mut of_hub) = (0, 0);
+    let mut kept = Vec::with_capacity(taints.len().min(16));
+    let mut are_more = false;
+    for taint in taints {
+        bytes += size_of::<Taint>() + taint.key.len() + taint.value.len();
+        if bytes > most && is_of_hub(taint) && of_hub < TAINTS_OF_HUB {
+            of_hub += 1;
+        } else if bytes > most {
+            are_more = true;
+            continue;
+        }
+        kept.push(taint.clone());
+    }
+    if are_more {
+        kept.push(Taint {
+            effect: TaintEffect::NoSelectIfNew,
+            key: MORE_TAINTS.to_owned(),
+            time_added: None,
+            value: String::new(),
+        });
+    }
+    kept
 }
 
 // === impl Scores ===
@@ -133,6 +179,65 @@ impl From<&PlacementDecision> for Decision {
             namespace: object.metadata.namespace.clone().unwrap_or_default(),
             placement: placement.cloned(),
             clusters: listed.map(|it| it.cluster_name.clone()).collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn taint(key: &str, value: usize) -> Taint {
+        Taint {
+            effect: TaintEffect::NoSelect,
+            key: key.to_owned(),
+            time_added: None,
+            value: "x".repeat(value),
+        }
+    }
+
+    #[test]
+    fn one_taint_stands_for_those_beyond_the_bound() {
+        let numbered = |number, value| -> Vec<_> {
+            let taints = 0..number;
+            taints.map(|it| taint(&format!("t{it}"), value)).collect()
+        };
+        let of_hub = || std::iter::once(taint(labels::TAINT_UNREACHABLE, 0));
+        let many_of_hub = vec![taint(labels::TAINT_UNREACHABLE, 1000); 900];
+        for (sentence, taints, is_accepted, kept, are_more) in [
+            ("none", Vec::new(), false, 0, false),
+            ("a few", numbered(10, 20), false, 10, false),
+            (
+                "many of an accepted cluster",
+                numbered(200, 20),
+                true,
+                200,
+                false,
+            ),
+            ("many of another", numbered(200, 20), false, 40, true),
+            ("900 of a kilobyte", numbered(900, 1000), false, 3, true),
+            (
+                "those of the hub count always",
+                numbered(900, 1000).into_iter().chain(of_hub()).collect(),
+                false,
+                4,
+                true,
+            ),
+            ("but not all", many_of_hub, false, 11, true),
+        ] {
+            let bounded = bounded(&taints, is_accepted);
+            let more: Vec<_> = bounded.iter().filter(|it| it.key == MORE_TAINTS).collect();
+            assert_eq!(!more.is_empty(), are_more, "{sentence}");
+            let others = bounded.len() - more.len();
+            assert!(
+                others <= kept && (are_more || others == kept),
+                "{sentence}: {others}"
+            );
+            let of_hub = |taint: &&Taint| taint.key == labels::TAINT_UNREACHABLE;
+            let has_one = |taints: &[Taint]| taints.iter().any(|it| of_hub(&it));
+            assert_eq!(has_one(&bounded), has_one(&taints), "{sentence}");
+            let keeps_selected = |it: &&Taint| it.effect == TaintEffect::NoSelectIfNew;
+            assert!(more.iter().all(keeps_selected), "{sentence}");
         }
     }
 }

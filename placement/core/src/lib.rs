@@ -55,7 +55,7 @@ pub use conditions::{ConditionValue, Conditions};
 pub use doubts::{Doubt, doubts};
 pub use eligible::{Eligible, EligibleSet};
 pub use explain::Explanation;
-pub use facts::{Cluster, Decision, Scores};
+pub use facts::{Cluster, Decision, MORE_TAINTS, Scores};
 pub use groups::Group;
 pub use inventory::{Inventory, ListedDecision, Source};
 pub use judge::{Judge, Rejected, Verdict, judged};
