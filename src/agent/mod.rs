@@ -8,12 +8,14 @@ pub(crate) mod terminate;
 mod tests;
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::Context;
 use berth_agent::{Clusters, Counts, Settings, Standing};
 use berth_hub::{Access, HubApi};
 use berth_lease::{Term, WhenLost, lost};
 use berth_reconcile::Metrics;
+use berth_serve::Turns;
 use futures::FutureExt;
 use prometheus::Registry;
 use tempfile::TempDir;
@@ -31,7 +33,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if let Some(Command::Status(args)) = &args.command {
         return berth_admin::run_agent_status(args);
     }
-    // It mostly waits: one thread is enough.
+    // It mostly waits: one thread is enough. Works have another one.
     args.logs.run(Builder::new_current_thread(), work(args))?;
     Ok(ExitCode::SUCCESS)
 }
@@ -57,12 +59,12 @@ async fn work(args: &Args) -> anyhow::Result<()> {
     let counts = Counts::new(&registry, &standing)?;
     let works = match args.work {
         false => None,
-        true => Some(WorkAgent::new(
+        true => Some(Arc::new(WorkAgent::new(
             settings.work.clone(),
-            clusters.managed.clone(),
+            managed(args).await?,
             &registry,
             metrics.clone(),
-        )?),
+        )?)),
     };
     let management = clusters.management.clone();
     let mut port = HealthPort::open(management, args.listen, tls, &registry).await?;
@@ -71,6 +73,7 @@ async fn work(args: &Args) -> anyhow::Result<()> {
         (*part, led)
     });
     let components: Vec<_> = components.collect();
+    let turns = port.turns();
     let port = port.with_check({
         let standing = standing.clone();
         // The agent works while it waits for a person: that is in the text, and fails nothing.
@@ -90,7 +93,7 @@ async fn work(args: &Args) -> anyhow::Result<()> {
     let agent = port.serve(&stop, async |stop| {
         let running = components.into_iter().map(|(part, led)| {
             let (settings, clusters, metrics) = (&settings.agent, &clusters, &metrics);
-            let (counts, standing, works) = (&counts, &standing, &works);
+            let (counts, standing, works, turns) = (&counts, &standing, &works, &turns);
             led.run(stop.clone(), move |term, leading, stop| {
                 let running = Running {
                     registers: part.registers,
@@ -100,6 +103,7 @@ async fn work(args: &Args) -> anyhow::Result<()> {
                     counts: counts.clone(),
                     standing,
                     works: works.as_ref().filter(|_| part.works),
+                    turns,
                 };
                 async move {
                     leading.leads(Vec::new);
@@ -133,7 +137,8 @@ struct Running<'a> {
     metrics: Metrics,
     counts: Counts,
     standing: &'a Standing,
-    works: Option<&'a WorkAgent>,
+    works: Option<&'a Arc<WorkAgent>>,
+    turns: &'a Turns,
 }
 
 impl Running<'_> {
@@ -150,6 +155,7 @@ impl Running<'_> {
             counts,
             standing,
             works,
+            turns,
         } = self;
         let stop = stop.child_token();
         let registration = async {
@@ -164,7 +170,7 @@ impl Running<'_> {
         };
         let works = async {
             match works {
-                Some(works) => works.run(term.clone(), stop.clone()).await,
+                Some(works) => works.run_apart(turns.clone(), term.clone(), &stop).await,
                 None => {
                     over(&term, &stop).await;
                     Ok(())
@@ -186,16 +192,23 @@ async fn over(term: &Option<Term>, stop: &CancellationToken) {
 
 /// Connects to the cluster that this runs in, and to the one that it registers.
 async fn clusters(args: &Args) -> anyhow::Result<Clusters> {
-    let connect = async |kubeconfig| HubApi::connect(&Access::of_server(kubeconfig)).await;
-    let management = connect(args.kubeconfig.clone()).await?;
+    let management = HubApi::connect(&Access::of_server(args.kubeconfig.clone())).await?;
     let managed = match &args.spoke_kubeconfig {
         None => management.clone(),
-        Some(path) => connect(Some(path.clone()))
-            .await
-            .context("--spoke-kubeconfig")?,
+        Some(_) => managed(args).await?,
     };
     Ok(Clusters {
         management,
         managed,
     })
+}
+
+/// Connects to the cluster that this registers, with connections of its own.
+async fn managed(args: &Args) -> anyhow::Result<HubApi> {
+    let (kubeconfig, flag) = match &args.spoke_kubeconfig {
+        None => (&args.kubeconfig, "--kubeconfig"),
+        kubeconfig => (kubeconfig, "--spoke-kubeconfig"),
+    };
+    let connected = HubApi::connect(&Access::of_server(kubeconfig.clone())).await;
+    connected.context(flag)
 }

@@ -2,7 +2,7 @@
 //! kubelet has no token; metrics require a permission on the hub.
 //!
 //! The port is served on a thread of its own, so health answers however busy the reconcilers are. Requests to the hub, and waits
-//! for locks of the reconcilers, run on other threads.
+//! for locks of the reconcilers, run on other threads. `/healthz` fails when one of the reconcilers' threads is held for long.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use berth_certs::self_signed::SelfSigned;
 use berth_certs::serving::{DEFAULT_INTERVAL, ServingTls};
 use berth_serve::endpoints::Check;
 use berth_serve::metrics::render;
-use berth_serve::{Limits, endpoints};
+use berth_serve::{Limits, Turns, endpoints};
 use http::header::WWW_AUTHENTICATE;
 use http::{HeaderMap, StatusCode};
 use jiff::Timestamp;
@@ -80,7 +80,12 @@ struct Metrics {
 }
 
 /// Returns the routes. Must be called on the runtime of the connections to the hub.
-pub(super) fn router(reported: Reported, registry: Registry, scrapers: Scrapers) -> Router {
+pub(super) fn router(
+    reported: Reported,
+    turns: Turns,
+    registry: Registry,
+    scrapers: Scrapers,
+) -> Router {
     let checks = move || {
         let reported = reported.clone();
         // The reconcilers may hold the lock.
@@ -95,7 +100,7 @@ pub(super) fn router(reported: Reported, registry: Registry, scrapers: Scrapers)
         scrapers: Arc::new(scrapers),
         main: Handle::current(),
     };
-    endpoints::health(checks).merge(
+    endpoints::health(turns, checks).merge(
         Router::new()
             .route("/metrics", get(exposed))
             .with_state(metrics),

@@ -10,7 +10,7 @@ use berth_certs::serving::ServingTls;
 use berth_hub::HubApi;
 use berth_lease::{LeaseParams, WhenLost};
 use berth_serve::endpoints::Check;
-use berth_serve::{Listener, Peer, Stop, Tls};
+use berth_serve::{Listener, Peer, Stop, Tls, Turns};
 use prometheus::{IntGaugeVec, Registry};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -29,6 +29,8 @@ pub(crate) struct HealthPort {
     /// By the name of the Lease, whether this process leads.
     master: IntGaugeVec,
     reported: Reported,
+    /// The threads of the process that `/healthz` checks.
+    turns: Turns,
     /// Further routes.
     routes: Router,
     listener: TcpListener,
@@ -57,6 +59,7 @@ impl HealthPort {
             registry: registry.clone(),
             master,
             reported: Reported::default(),
+            turns: Turns::default(),
             routes: Router::new(),
             listener: listen.open("--listen").await?,
             tls: Arc::new(tls),
@@ -93,6 +96,11 @@ impl HealthPort {
         Self { routes, ..self }
     }
 
+    /// Returns the threads that `/healthz` checks. That of [`HealthPort::serve`] is one of them.
+    pub(crate) fn turns(&self) -> Turns {
+        self.turns.clone()
+    }
+
     /// Returns the address of health and metrics.
     pub(crate) fn address(&self) -> anyhow::Result<SocketAddr> {
         Ok(self.listener.local_addr()?)
@@ -112,13 +120,16 @@ impl HealthPort {
     {
         let end = CancellationToken::new();
         let scrapers = Scrapers::new(self.api);
-        let router = health::router(self.reported, self.registry, scrapers).merge(self.routes);
+        let turns = self.turns.clone();
+        let router = health::router(self.reported, turns, self.registry, scrapers);
+        let router = router.merge(self.routes);
         let served = Some(Tls::from(Arc::clone(&self.tls)));
         let service = move |_: &Peer| router.clone();
         let health = Listener::new(self.listener, served, service, health::limits());
         let health = health.serve_apart("health", Stop::at_once(end.clone()));
         let mut health = tokio::spawn(health);
         let mut reload = tokio::spawn(self.tls.watch(self.reload, end.clone()));
+        let pulse = tokio::spawn(async move { self.turns.pulse("main").await });
         // A failure of another task stops the work as a signal does, so that the Lease is released.
         let stop = stop.child_token();
         let mut work = std::pin::pin!(work(stop.clone()));
@@ -134,6 +145,7 @@ impl HealthPort {
             }
         };
         end.cancel();
+        pulse.abort();
         for task in [health, reload] {
             if !task.is_finished() {
                 let _ = task.await;

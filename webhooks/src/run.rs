@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use berth_certs::serving::{DEFAULT_INTERVAL, ServingTls};
 use berth_review::{Gate, Webhook};
-use berth_serve::{Listener, Peer, Stop, Tls, endpoints};
+use berth_serve::{Listener, Peer, Stop, Tls, Turns, endpoints};
 use futures::FutureExt;
 use futures::future::{BoxFuture, ready};
 use jiff::Timestamp;
@@ -114,7 +114,9 @@ impl Server {
         let few = self.limits.of_listener().few();
         if let Some(tcp) = self.health_port {
             let readiness = Arc::clone(&readiness);
-            let router = endpoints::health(move || ready(readiness.checks(Timestamp::now())));
+            let router = endpoints::health(Turns::default(), move || {
+                ready(readiness.checks(Timestamp::now()))
+            });
             let listener = Listener::new(tcp, None, move |_: &Peer| router.clone(), few.clone());
             // Dropping this future ends its thread.
             let serving = listener.serve_apart("health", end.clone());

@@ -8,7 +8,7 @@ use anyhow::Context;
 use berth_agent::{Clusters, Counts, Settings, Standing};
 use berth_hub::HubApi;
 use berth_reconcile::{Ended, Metrics};
-use berth_serve::{Limits, Listener, Peer, Stop, endpoints};
+use berth_serve::{Limits, Listener, Peer, Stop, Turns, endpoints};
 use berth_work::agent;
 use prometheus::Registry;
 use tokio::net::TcpListener;
@@ -75,7 +75,7 @@ impl Agent {
         let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let health = port.local_addr()?;
         // The words of `berth agent`.
-        let router = endpoints::health(move || {
+        let router = endpoints::health(Turns::default(), move || {
             let wait = standing.state().wait();
             let text = wait.map_or("managed".to_owned(), |it| format!("waiting: {it}"));
             async { [("hub", Ok(text))] }

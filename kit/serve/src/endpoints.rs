@@ -1,5 +1,7 @@
 //! The endpoints of every server: health, readiness and metrics, with the paths and names of controller-runtime.
 
+use std::time::Instant;
+
 use axum::Router;
 use axum::extract::RawQuery;
 use axum::response::{IntoResponse, Response};
@@ -7,28 +9,32 @@ use axum::routing::get;
 use http::StatusCode;
 use http::header::CONTENT_TYPE;
 
+use crate::Turns;
 use crate::metrics;
 
-/// A readiness check: its name, and why it passes or fails. The text may be empty.
+/// A check of health or readiness: its name, and why it passes or fails. The text may be empty.
 pub type Check = (&'static str, Result<String, String>);
 
-/// `/healthz` and `/livez`, which always respond with 200, and `/readyz`, which responds with 200 if all checks pass.
+/// `/healthz` and `/livez`, which respond with 200 while the threads turn, and `/readyz`, which responds with 200 if all checks pass.
 ///
-/// The checks run for every request. `/readyz?verbose` shows them also if they pass, as in Kubernetes' components.
-pub fn health<C, F>(checks: impl Fn() -> F + Clone + Send + Sync + 'static) -> Router
+/// The checks run for every request. With `?verbose` they are shown also if they pass, as in Kubernetes' components.
+pub fn health<C, F>(turns: Turns, checks: impl Fn() -> F + Clone + Send + Sync + 'static) -> Router
 where
     C: IntoIterator<Item = Check>,
     F: Future<Output = C> + Send + 'static,
 {
+    let alive = |name: &'static str| {
+        let turns = turns.clone();
+        get(async move |RawQuery(query): RawQuery| shown(name, turns.checks(Instant::now()), query))
+    };
     let ready = move |RawQuery(query): RawQuery| {
         let checks = checks();
-        let is_verbose = query.is_some_and(|it| it.split('&').any(is_verbose));
-        async move { readiness(checks.await, is_verbose) }
+        async move { shown("readyz", checks.await, query) }
     };
     Router::new()
-        .route("/healthz", get(alive))
-        .route("/healthz/healthz-ping", get(alive))
-        .route("/livez", get(alive))
+        .route("/healthz", alive("healthz"))
+        .route("/healthz/healthz-ping", get(async || "ok"))
+        .route("/livez", alive("livez"))
         .route("/readyz", get(ready.clone()))
         .route("/readyz/readyz-ping", get(ready))
 }
@@ -47,15 +53,12 @@ pub fn exposition(text: Vec<u8>) -> Response {
     ([(CONTENT_TYPE, metrics::CONTENT_TYPE)], text).into_response()
 }
 
-async fn alive() -> &'static str {
-    "ok"
-}
-
 fn is_verbose(parameter: &str) -> bool {
     matches!(parameter, "verbose" | "verbose=" | "verbose=true")
 }
 
-fn readiness(checks: impl IntoIterator<Item = Check>, is_verbose: bool) -> Response {
+fn shown(name: &str, checks: impl IntoIterator<Item = Check>, query: Option<String>) -> Response {
+    let is_verbose = query.is_some_and(|it| it.split('&').any(is_verbose));
     let (mut lines, mut passes) = (String::new(), true);
     for (check, outcome) in checks {
         passes &= outcome.is_ok();
@@ -70,7 +73,7 @@ fn readiness(checks: impl IntoIterator<Item = Check>, is_verbose: bool) -> Respo
         lines.push('\n');
     }
     match passes {
-        true if is_verbose => (lines + "readyz check passed\n").into_response(),
+        true if is_verbose => (lines + &format!("{name} check passed\n")).into_response(),
         true => "ok".into_response(),
         false => (StatusCode::SERVICE_UNAVAILABLE, lines).into_response(),
     }
@@ -108,16 +111,18 @@ mod tests {
             ("/readyz?verbose", 200, lines),
             ("/readyz?x=1&verbose=true", 200, lines),
             ("/readyz?verbosely", 200, "ok"),
-            ("/livez?verbose", 200, "ok"),
+            ("/livez", 200, "ok"),
+            ("/livez?verbose", 200, "livez check passed\n"),
         ] {
-            let answer = asked(health(good), path).await;
+            let answer = asked(health(Turns::default(), good), path).await;
             assert_eq!(answer, (status, body.to_owned()), "{path}");
         }
         for path in ["/readyz", "/readyz?verbose"] {
-            let answer = asked(health(bad), path).await;
+            let answer = asked(health(Turns::default(), bad), path).await;
             let lines = "[+]a ok\n[-]b failed: no d\n";
             assert_eq!(answer, (503, lines.to_owned()), "{path}");
         }
-        assert_eq!(asked(health(bad), "/healthz").await.0, 200);
+        let router = health(Turns::default(), bad);
+        assert_eq!(asked(router, "/healthz").await.0, 200);
     }
 }

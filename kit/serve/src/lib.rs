@@ -7,7 +7,7 @@
 //! - [`BodyMemory`] receives request bodies within one budget of memory. When the budget is used up, the slowest senders lose
 //!   theirs.
 //! - [`deadline`] reads how long the client of a request waits.
-//! - [`endpoints`] are the routes of health and metrics.
+//! - [`endpoints`] are the routes of health and metrics. [`Turns`] has which threads are held; [`on_thread`] starts one.
 //! - [`metrics`] makes metrics, among them those of connections, certificates and the process.
 //!
 //! # Promises
@@ -25,10 +25,13 @@ mod listener;
 pub mod metrics;
 mod room;
 mod tls;
+mod turns;
 
+pub use apart::on_thread;
 pub use body::{Answered, BodyMemory, LARGEST_BODY, NotReceived, Received, Trouble};
 pub use connections::Payer;
 pub use http::{RequestBody, ResponseBody};
 pub use limits::Limits;
 pub use listener::{Listener, Peer, Stop};
 pub use tls::Tls;
+pub use turns::{LONGEST, Turns};

@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::body::Body;
-use berth_serve::{Limits, Listener, Peer, RequestBody, Stop, Tls, endpoints};
+use berth_serve::{Limits, Listener, Peer, RequestBody, Stop, Tls, Turns, endpoints};
 use http::{Request, Response, StatusCode};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use rcgen::{CertifiedKey, KeyPair, generate_simple_self_signed};
@@ -166,7 +166,7 @@ async fn headers_are_bounded_as_the_limits_say() {
 #[tokio::test]
 async fn a_listener_apart_answers_while_the_runtime_is_busy() {
     let (tcp, address) = port().await;
-    let router = endpoints::health(async || [("always", Ok(String::new()))]);
+    let router = endpoints::health(Turns::default(), async || [("always", Ok(String::new()))]);
     let listener = Listener::new(tcp, None, move |_: &Peer| router.clone(), Limits::default());
     let stop = CancellationToken::new();
     let serving = tokio::spawn(listener.serve_apart("health", Stop::at_once(stop.clone())));

@@ -5,10 +5,12 @@ mod args;
 mod tests;
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::Context;
 use berth_hub::{Access, HubApi};
 use berth_lease::{Term, WhenLost};
+use berth_serve::{Turns, on_thread};
 use berth_work::agent::{Metrics, Settings};
 use prometheus::Registry;
 use tokio::runtime::Builder;
@@ -18,6 +20,9 @@ pub(crate) use self::args::{WorkAgentArgs, WorkFlags};
 use crate::agent::terminate;
 use crate::leading::HealthPort;
 use crate::signals;
+
+/// The name of the thread in `/healthz`.
+const THREAD: &str = "works";
 
 /// The agent, ready to run. Everything that can fail at the start is done.
 pub(crate) struct WorkAgent {
@@ -29,7 +34,8 @@ pub(crate) struct WorkAgent {
 // === impl WorkAgent ===
 
 impl WorkAgent {
-    /// Prepares the agent, and its metrics beside those that all controllers of the process share.
+    /// Prepares the agent, and its metrics beside those that all controllers of the process share. No other thread uses the connections of
+    /// `managed`.
     ///
     /// # Errors
     /// The registry already has its metrics.
@@ -46,15 +52,34 @@ impl WorkAgent {
         })
     }
 
+    /// Runs as [`WorkAgent::run`] does, on a thread of its own, so that no ManifestWork holds the cluster's heartbeat.
+    ///
+    /// # Errors
+    /// A task that should run forever ended, or the thread cannot be started.
+    pub(crate) async fn run_apart(
+        self: &Arc<Self>,
+        turns: Turns,
+        term: Option<Term>,
+        stop: &CancellationToken,
+    ) -> anyhow::Result<()> {
+        // The thread also ends when this future is dropped.
+        let stop = stop.child_token();
+        let _ends = stop.clone().drop_guard();
+        let agent = Arc::clone(self);
+        let run = async move || {
+            tokio::select! {
+                ended = agent.run(term, stop) => ended,
+                never = turns.pulse(THREAD) => match never {},
+            }
+        };
+        on_thread(THREAD, run).await?
+    }
+
     /// Runs until `stop`, or until `term` is over.
     ///
     /// # Errors
     /// A task that should run forever ended.
-    pub(crate) async fn run(
-        &self,
-        term: Option<Term>,
-        stop: CancellationToken,
-    ) -> anyhow::Result<()> {
+    async fn run(&self, term: Option<Term>, stop: CancellationToken) -> anyhow::Result<()> {
         let Self {
             settings,
             managed,

@@ -4,6 +4,8 @@
 use serde_json::{Value, json};
 
 use berth_testkit::cluster::{Cluster, fresh};
+use berth_testkit::process::get;
+use berth_testkit::{eventually, when};
 
 use super::world::World;
 use crate::lifecycle::hub::{condition, works_path};
@@ -58,4 +60,28 @@ async fn a_cluster_that_joins_carries_out_its_works() {
     assert_eq!(agent.ended().await.code(), Some(0));
     let works = world.hub.get(&works_path(&world.name)).await;
     assert_eq!(works.ok()["items"], json!([]));
+}
+
+/// The heartbeat is on one thread, works are on another one, and liveness has both.
+#[tokio::test(flavor = "multi_thread")]
+async fn works_have_a_thread_of_their_own_that_liveness_checks() {
+    let world = World::new().await;
+    crate::work::world::install(Cluster::shared().await).await;
+    let agent = world.joined(&["--work=true"]).await;
+    for path in ["/livez", "/healthz"] {
+        let verbose = format!("{path}?verbose");
+        eventually("both threads", async || {
+            let (code, text) = get(agent.port, &verbose).await;
+            let has = |line: &str| text.lines().any(|it| it == line);
+            when((code, text.clone()), |(code, _)| {
+                *code == 200 && has("[+]main ok") && has("[+]works ok")
+            })
+        })
+        .await;
+    }
+    let threads = std::fs::read_dir(format!("/proc/{}/task", agent.child.id())).unwrap();
+    let names = threads.map(|it| std::fs::read_to_string(it.unwrap().path().join("comm")).unwrap());
+    let names: Vec<_> = names.map(|it| it.trim().to_owned()).collect();
+    let count = |name: &str| names.iter().filter(|it| *it == name).count();
+    assert_eq!((count("works"), count("health")), (1, 1), "{names:?}");
 }
