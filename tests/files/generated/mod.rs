@@ -5,6 +5,7 @@
 mod coverage;
 mod denials;
 mod help;
+mod limits;
 mod policies;
 mod security;
 
@@ -126,6 +127,11 @@ async fn every_message_is_documented() {
 #[test]
 fn what_policies_do_not_cover_is_documented() {
     assert_generated("docs/policies.md", &coverage::page());
+}
+
+#[test]
+fn every_limit_is_documented() {
+    assert_generated("docs/limits.md", &limits::page());
 }
 
 #[test]
