@@ -48,7 +48,7 @@ pub(super) fn of(source: &str, name: &str, elsewhere: Option<&str>) -> Result<Fi
 pub(super) fn names(source: &str) -> Vec<&str> {
     let lines: Vec<_> = source.lines().collect();
     let mut found = Vec::new();
-    for (at, line) in lines.iter().enumerate() {
+    for (at, &line) in lines.iter().enumerate() {
         if line.starts_with("mod tests {") {
             break;
         }
