@@ -8,7 +8,7 @@ pub mod engine;
 
 // For the modules of the engine.
 use berth_lifecycle_core::{
-    acceptance, automatic, bindings, clock, cluster_plan, clusters, common_roles, config, csrs,
-    default_sets, facts, failures, heartbeat, names, profiles, removal, roles, sets, status,
+    acceptance, addons, automatic, bindings, clock, cluster_plan, clusters, common_roles, config,
+    csrs, default_sets, facts, failures, heartbeat, names, profiles, removal, roles, sets, status,
     taints,
 };

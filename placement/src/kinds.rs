@@ -108,7 +108,7 @@ fn read(
         Kind::Decision => DECISION,
         Kind::Cluster => return cluster(item, needs).map(Fact::Cluster),
         Kind::Set => SET,
-        Kind::Scores => SCORES,
+        Kind::Scores => return scores(item).map(Fact::Scores),
         Kind::Slice => SLICE,
     };
     let value = item.trimmed(&keep)?;
@@ -135,7 +135,7 @@ fn read(
                 set.and_then(|set| Membership::new(&item.meta.name, &set.spec.cluster_selector)),
             )
         }
-        Kind::Scores => Fact::Scores(Scores::from(&AddOnPlacementScore::deserialize(&value)?)),
+        Kind::Scores => Fact::Scores(scores(item)?),
         Kind::Slice => Fact::Slice(inventory::PlacementDecision::deserialize(&value)?.into()),
         Kind::Binding => Fact::Binding,
     })
@@ -189,6 +189,20 @@ fn cluster(item: &Item<'_>, needs: &Needs) -> Result<Cluster, serde_json::Error>
         object: needs.whole.object(item, is_accepted),
         ..Cluster::from(&lenient::cluster(&value).object)
     })
+}
+
+/// Upper bound on the bytes of memory of the scores of one AddOnPlacementScore. An agent of the cluster writes them.
+const LARGEST_SCORES: usize = 64 * 1024;
+
+/// Reads an AddOnPlacementScore. Scores beyond the bound count as missing.
+fn scores(item: &Item<'_>) -> Result<Scores, serde_json::Error> {
+    let scores = First::new(LARGEST_SCORES, Keep::Whole, |_| false);
+    let status = Keep::Fields(&[
+        ("scores", Keep::First(&scores)),
+        ("validUntil", Keep::Whole),
+    ]);
+    let value = item.trimmed(&Keep::Fields(&[("status", status)]))?;
+    Ok(Scores::from(&AddOnPlacementScore::deserialize(&value)?))
 }
 
 const PLACEMENT: Keep<'_> = Keep::But(&[(
@@ -250,8 +264,6 @@ const SLICE: Keep<'_> = Keep::But(&[(
 
 const SET: Keep<'_> = Keep::Fields(&[("spec", Keep::Fields(&[("clusterSelector", Keep::Whole)]))]);
 
-const SCORES: Keep<'_> = Keep::Fields(&[("status", Keep::Whole)]);
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
@@ -310,6 +322,22 @@ mod tests {
             assert!(kept.taints.iter().any(|it| it.key == MORE_TAINTS));
         }
         assert!(!needs.takes_in());
+    }
+
+    #[test]
+    fn few_scores_are_kept_of_an_object_with_many() {
+        let score = |it| json!({"name": format!("s{it:05}"), "value": 1});
+        let scores: Vec<_> = (0..20_000).map(score).collect();
+        let object = json!({"metadata": {"name": "a"}, "status": {"scores": scores, "validUntil": "2026-08-11T12:00:00Z"}});
+        let Fact::Scores(kept) = read_as(Kind::Scores, &object, &Needs::default()) else {
+            panic!("no scores");
+        };
+        assert!(
+            (100..1_000).contains(&kept.values.len()),
+            "{}",
+            kept.values.len()
+        );
+        assert!(kept.valid_until.is_some());
     }
 
     #[test]

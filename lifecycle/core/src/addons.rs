@@ -22,7 +22,7 @@ mod tests;
 pub const NAME: &str = "addons";
 
 /// The condition of a ManagedClusterAddOn that reports its health.
-pub(crate) const AVAILABLE: &str = "Available";
+pub const AVAILABLE: &str = "Available";
 
 /// The longest name of an add-on that can be part of a label: `addon-` and the name have 63 bytes together.
 const LONGEST_NAME: usize = 63 - "addon-".len();

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::object::{PartialObject, Renewal};
 use crate::config::Gates;
 use crate::facts::LeftOut;
-use crate::taints;
+use crate::{addons, taints};
 
 /// Selects the objects of clusters, without those of add-ons.
 const OF_CLUSTERS: &str =
@@ -126,6 +126,10 @@ fn read(
 ) -> Result<Fact, serde_json::Error> {
     const DROPPED: Keep<'_> = Keep::Nothing;
     let meta = &item.meta;
+    let condition = Keep::But(&[("message", Keep::Text(MESSAGE))]);
+    let of_addon = First::new(Lists::BOUNDED.conditions, condition, |condition| {
+        condition["type"] == addons::AVAILABLE
+    });
     let keep = match kind {
         Kind::Lease => return item.parse().map(Fact::Renewal),
         Kind::Csr => return csr(item),
@@ -146,7 +150,10 @@ fn read(
         Kind::Addon => Keep::Fields(&[
             ("apiVersion", Keep::Whole),
             ("metadata", BARE_METADATA),
-            ("status", Keep::Fields(&[("conditions", Keep::Whole)])),
+            (
+                "status",
+                Keep::Fields(&[("conditions", Keep::First(&of_addon))]),
+            ),
         ]),
         Kind::Profile => PROFILE,
         Kind::Namespace => Keep::Fields(&[("metadata", OWNED_METADATA)]),

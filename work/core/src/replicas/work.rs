@@ -12,6 +12,9 @@ use serde_json::value::RawValue;
 use super::names::set_of_label;
 use super::template::{Digest, Template};
 
+/// Upper bound on the bytes of memory of the labels of a ManifestWork. Replica sets give theirs to their ManifestWorks: a few.
+const LABELS: usize = 32 * 1024;
+
 /// The field manager of the controller of replica sets.
 pub const MANAGER: &str = "berth-work";
 
@@ -119,6 +122,7 @@ impl Work {
             all.find(|it| it["type"] == type_).and_then(Seen::read)
         };
         let (written_labels, written_at) = writer(&managed_fields.unwrap_or_default());
+        let labels = bounded(labels);
         Ok(Some(Self {
             cluster: namespace.unwrap_or_default(),
             name,
@@ -192,6 +196,17 @@ impl Seen {
     }
 }
 
+/// Leaves labels out beyond the bound. The cluster's agent may write them, and a replica set may have thousands of ManifestWorks.
+fn bounded(mut labels: BTreeMap<String, String>) -> BTreeMap<String, String> {
+    let is_ours = |key: &str| [labels::REPLICA_SET, labels::REPLICA_SET_PLACEMENT].contains(&key);
+    let mut bytes = 0;
+    labels.retain(|key, value| {
+        bytes += size_of::<(String, String)>() + key.len() + value.len();
+        bytes <= LABELS || is_ours(key)
+    });
+    labels
+}
+
 /// The labels that the controllers of replica sets wrote, and when they last wrote: this one, and the one that wrote the label of replica
 /// sets, which may be OCM's.
 fn writer(managed: &[Value]) -> (BTreeSet<String>, Option<Timestamp>) {
@@ -210,4 +225,30 @@ fn writer(managed: &[Value]) -> (BTreeSet<String>, Option<Timestamp>) {
         at = at.max(time);
     }
     (written, at)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use serde_json::{Map, json};
+
+    use super::*;
+
+    #[test]
+    fn of_a_work_with_many_labels_few_are_kept_and_those_of_replica_sets() {
+        let labels = (0..12_500).map(|it| (format!("label{it}.example.com/a"), json!("x")));
+        let mut labels: Map<_, _> = labels.collect();
+        labels.insert(labels::REPLICA_SET.to_owned(), json!("n.s"));
+        labels.insert(labels::REPLICA_SET_PLACEMENT.to_owned(), json!("p"));
+        let fields = labels.keys().map(|key| (format!("f:{key}"), json!({})));
+        let fields: Map<_, _> = fields.collect();
+        let managed =
+            json!([{"manager": MANAGER, "fieldsV1": {"f:metadata": {"f:labels": fields}}}]);
+        let work = json!({"metadata": {"name": "w", "namespace": "c", "labels": labels, "managedFields": managed}});
+        let work = Work::read(work.to_string().as_bytes()).unwrap().unwrap();
+        assert!(work.labels.len() < 600, "{}", work.labels.len());
+        assert!(work.written_labels.len() <= work.labels.len());
+        assert_eq!((work.set(), work.placement()), (Some(("n", "s")), "p"));
+    }
 }
