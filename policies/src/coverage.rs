@@ -146,7 +146,7 @@ pub const NOT_IN_CEL: [NotInCel; 21] = [
 ];
 
 /// Where the answers of policies and of the gate differ, as sentences for the documentation.
-pub const DIFFERENCES: [&str; 16] = [
+pub const DIFFERENCES: [&str; 17] = [
     "Malformed objects are refused with the code 422 (`Invalid`) instead of 400 (`BadRequest`): policies have no other code.",
     "A message has one line. What the gate writes on several lines is joined by `; `.",
     "Messages and warnings begin with the API server's words, which name the policy and its binding.",
@@ -159,6 +159,7 @@ pub const DIFFERENCES: [&str; 16] = [
      time there.",
     "If a requester removes metadata.managedFields, new taints get no time until the next server-side apply.",
     "Where a list is too long, the policies refuse only that. The gate names other faults beside it where it need not fill anything in.",
+    "The policies count the characters of a ManagedCluster's text, and the gate its bytes.",
     "The gate does not read the values of a selector's requirements beyond the first 1,000. The policies count them.",
     "Beside a refusal of content or of a reserved name, the policies warn, too. The gate warns only beside a denial.",
     "In the warning about the default set, the gate does not know a name that the API server generates.",
@@ -189,6 +190,7 @@ mod tests {
             Reason::SetName => ": must be no more than 63 characters, ",
             Reason::SetSelector => "labelSelector: Required value: ",
             Reason::ListTooLong => ": must have at most 1000 items",
+            Reason::ClusterSize => "a ManagedCluster must have at most 65536 bytes",
             Reason::BindingName => "must have the same name as the target ManagedClusterSet",
             Reason::Accept => " cannot update the HubAcceptsClient field",
             Reason::Join => " cannot add/remove a ManagedCluster to/from ManagedClusterSet ",

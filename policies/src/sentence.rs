@@ -56,6 +56,8 @@ fn text(name: &str) -> String {
     }
     match name {
         "clusterName" => faults::cluster_name(a),
+        "acceptedTooLarge" => faults::cluster_size(a, true),
+        "waitingTooLarge" => faults::cluster_size(a, false),
         "clientConfigUrl" => faults::client_config_url(a),
         "caBundle" => faults::ca_bundle(a, "holds no PEM block"),
         "leaseDuration" => faults::lease_duration(a),

@@ -10,7 +10,7 @@ use berth_api::reserved::{self, Reservation};
 use berth_api::{agents, labels};
 use berth_rules::object::{LONGEST_LIST, MOST_VALUES};
 use berth_rules::sentences::faults;
-use berth_rules::{LONGEST_LEASE, OURS, Permission};
+use berth_rules::{LARGEST_ACCEPTED, LARGEST_WAITING, LONGEST_LEASE, OURS, Permission};
 
 use crate::options::{Mode, Options};
 use crate::sentence::{self, literal, quoted};
@@ -27,6 +27,10 @@ const CHUNK: usize = 100;
 
 /// The maximum number of requirements and values of selectors that are compared. Changes of larger selectors count as wider.
 const MOST_COMPARED: usize = 400;
+
+/// The webhook is called about an update if the cluster has more characters of text than this: a character has at most four bytes, and the
+/// webhook counts bytes.
+const MUCH_TEXT: usize = LARGEST_WAITING / 4;
 
 /// Fills in placeholders, for some options.
 pub(crate) struct Template {
@@ -115,6 +119,7 @@ impl Template {
             "first" => format!(
                 "[{first}].map(all, all.size() <= {MOST_FAULTS} ? all : all.slice(0, {MOST_FAULTS} + 1))[0]"
             ),
+            "text" => text_of(first),
             "taintId" => taint_id(first),
             "timed" => timed(first),
             "givenTime" => given_time(first),
@@ -143,6 +148,9 @@ impl Template {
             "LONGEST_LIST" => LONGEST_LIST.to_string(),
             "MOST_VALUES" => MOST_VALUES.to_string(),
             "MOST_COMPARED" => MOST_COMPARED.to_string(),
+            "LARGEST_WAITING" => LARGEST_WAITING.to_string(),
+            "LARGEST_ACCEPTED" => LARGEST_ACCEPTED.to_string(),
+            "MUCH_TEXT" => MUCH_TEXT.to_string(),
             "LONGEST_LEASE" => LONGEST_LEASE.to_string(),
             "LONGEST_SET_NAME" => faults::LONGEST_SET_NAME.to_string(),
             "LABEL_SELECTOR" => faults::LABEL_SELECTOR.to_owned(),
@@ -287,6 +295,30 @@ fn in_chunks_of(list: &str, sort: &str, map: &str) -> String {
          \x20 [all.slice(c * {CHUNK}, (c + 1) * {CHUNK} < all.size() ? (c + 1) * {CHUNK} : all.size()).{sort}].map(sorted,\n\
          \x20 {map})[0]))[0]",
         last = CHUNK - 1
+    )
+}
+
+/// The number of characters of all text of a ManagedCluster, without what the hub itself adds. Kubernetes 1.28 has no optional fields.
+fn text_of(object: &str) -> String {
+    let of_hub = |names: [&str; 2]| list(names);
+    let set = literal(labels::CLUSTER_SET);
+    let finalizers = of_hub([labels::API_RESOURCE_CLEANUP, labels::RESOURCE_CLEANUP]);
+    let taints = of_hub([labels::TAINT_UNAVAILABLE, labels::TAINT_UNREACHABLE]);
+    let text = |item: &str, field: &str| format!("(has({item}.{field}) ? {item}.{field} : '')");
+    let (url, bundle) = (text("it", "url"), text("it", "caBundle"));
+    let (key, value) = (text("it", "key"), text("it", "value"));
+    format!(
+        "(size(has({object}.metadata.labels) ? {object}.metadata.labels.map(key,\n\
+         \x20 key == {set} ? '' : key + {object}.metadata.labels[key]).join('') : '') +\n\
+         size(has({object}.metadata.annotations) ? {object}.metadata.annotations.map(key,\n\
+         \x20 key + {object}.metadata.annotations[key]).join('') : '') +\n\
+         size(has({object}.metadata.finalizers) ? {object}.metadata.finalizers.filter(it, !(it in {finalizers})).join('') : '') +\n\
+         size(has({object}.metadata.ownerReferences) ? {object}.metadata.ownerReferences.map(it,\n\
+         \x20 it.apiVersion + it.kind + it.name + it.uid).join('') : '') +\n\
+         size(has({object}.spec) && has({object}.spec.managedClusterClientConfigs) ? {object}.spec.managedClusterClientConfigs.map(it,\n\
+         \x20 {url} + {bundle}).join('') : '') +\n\
+         size(has({object}.spec) && has({object}.spec.taints) ? {object}.spec.taints.map(it,\n\
+         \x20 {key} in {taints} && {value} == '' ? '' : {key} + {value}).join('') : ''))"
     )
 }
 

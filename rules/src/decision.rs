@@ -89,6 +89,8 @@ pub enum Reason {
     SetSelector,
     /// A list is longer than its limit.
     ListTooLong,
+    /// A ManagedCluster has more text than its limit.
+    ClusterSize,
     /// A ManagedClusterSetBinding and its set have different names.
     BindingName,
     /// The cluster's namespace is terminating.
@@ -251,7 +253,7 @@ impl Fault {
 
 impl Reason {
     /// All reasons.
-    pub const ALL: [Self; 33] = [
+    pub const ALL: [Self; 34] = [
         Self::ClusterName,
         Self::ReservedName,
         Self::ClientConfigUrl,
@@ -263,6 +265,7 @@ impl Reason {
         Self::SetName,
         Self::SetSelector,
         Self::ListTooLong,
+        Self::ClusterSize,
         Self::BindingName,
         Self::NamespaceTerminating,
         Self::Accept,
@@ -301,6 +304,7 @@ impl Reason {
             Self::SetName => "set-name",
             Self::SetSelector => "set-selector",
             Self::ListTooLong => "list-too-long",
+            Self::ClusterSize => "cluster-size",
             Self::BindingName => "binding-name",
             Self::NamespaceTerminating => "namespace-terminating",
             Self::Accept => "accept",

@@ -38,7 +38,9 @@ pub use binding::ValidateBinding;
 pub use case::{Case, Rules};
 pub use certificate_request::ValidateRequest;
 pub use change::{Change, Operation};
-pub use cluster::{LONGEST_LEASE, MutateCluster, OURS, ValidateCluster};
+pub use cluster::{
+    LARGEST_ACCEPTED, LARGEST_WAITING, LONGEST_LEASE, MutateCluster, OURS, ValidateCluster,
+};
 pub use cluster_set::ValidateClusterSet;
 pub use decision::{Annotations, Decision, DecisionOutcome, Denial, Fault, Reason, Undecided};
 pub use gates::{FeatureGates, MANIFEST_LIMIT, Settings};

@@ -15,6 +15,7 @@ mod selector;
 mod shape;
 mod taint;
 mod text;
+mod weight;
 mod work;
 
 use berth_api::labels;
@@ -31,6 +32,7 @@ pub use shape::{FromObject, boolean, required};
 use shape::{integer, object};
 pub use taint::Taint;
 pub use text::Text;
+pub use weight::Weight;
 pub(crate) use work::{HoldsWork, Manifests, ReadWork, WorkRules};
 pub use work::{MOST_MANIFESTS, MOST_RULES, ManifestWork, ReplicaSet};
 
@@ -51,17 +53,22 @@ pub struct Metadata<'a> {
     #[serde(borrow, deserialize_with = "or_default")]
     pub labels: Labels<'a>,
     /// The annotations that rules read.
-    #[serde(borrow, deserialize_with = "object")]
+    #[serde(borrow, deserialize_with = "or_default")]
     pub annotations: Annotations<'a>,
+    /// The text of the finalizers, except the hub's own.
+    #[serde(deserialize_with = "weight::finalizers")]
+    pub finalizers: Weight,
+    /// The text of the owner references.
+    pub owner_references: Weight,
 }
 
-/// The annotations that rules read. Others are ignored, whatever they contain.
-#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Deserialize)]
-#[serde(default, expecting = "an object")]
+/// The annotations that rules read. Others are only counted, whatever they contain.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Annotations<'a> {
     /// [`labels::DENY_NOW`].
-    #[serde(borrow, rename = "open-cluster-management.io/deny-now")]
     pub deny_now: Option<Text<'a>>,
+    /// The bytes of all keys and values.
+    pub bytes: usize,
 }
 
 /// The labels that rules read. Every label must be a string.
@@ -75,6 +82,8 @@ pub struct Labels<'a> {
     pub retired_set: Option<Text<'a>>,
     /// [`labels::CLUSTER_NAME`].
     pub cluster_name: Option<Text<'a>>,
+    /// The bytes of all keys and values, without [`labels::CLUSTER_SET`], which the gate itself sets.
+    pub bytes: usize,
 }
 
 /// The fields of a ManagedCluster that rules read.
@@ -257,6 +266,7 @@ impl<'de> Entries<'de> for ReadLabels {
             present: true,
             ..Labels::default()
         };
+        let mut bytes = 0;
         while let Some(key) = map.next_key::<Text<'de>>()? {
             let read = match key.as_str() {
                 labels::CLUSTER_SET => Some(&mut labels.set),
@@ -271,10 +281,14 @@ impl<'de> Entries<'de> for ReadLabels {
                 )));
             }
             let value = map.next_value::<Option<Text<'de>>>()?.unwrap_or_default();
+            if key.as_str() != labels::CLUSTER_SET {
+                bytes += key.as_str().len() + value.as_str().len();
+            }
             if let Some(label) = read {
                 *label = Some(value);
             }
         }
+        labels.bytes = bytes;
         Ok(labels)
     }
 }

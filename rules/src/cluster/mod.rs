@@ -1,10 +1,12 @@
 //! ManagedCluster: the defaults of the mutating path, and the checks of the validating path.
 
 mod mutate;
+mod size;
 mod taints;
 mod validate;
 
 pub use mutate::MutateCluster;
+pub use size::{LARGEST_ACCEPTED, LARGEST_WAITING};
 pub use taints::OURS;
 pub use validate::{LONGEST_LEASE, ValidateCluster};
 

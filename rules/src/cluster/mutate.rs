@@ -9,6 +9,7 @@ use json_patch::jsonptr::PointerBuf;
 use json_patch::{AddOperation, PatchOperation};
 use serde_json::{Map, Value, json};
 
+use super::size::too_large;
 use super::taints::{TimeAdded, times};
 use super::{is_being_deleted, lists_too_long, old_set, turns_acceptance_on};
 use crate::answers::Known;
@@ -23,7 +24,7 @@ use crate::{
 };
 
 /// The rules for the defaults of ManagedClusters: the times of taints and the default set, as a patch of only these paths.
-/// They refuse only times that the requester set and lists that are too long. They do not change an object that is being
+/// They refuse only times that the requester set, and lists and clusters that are too large. They do not change an object that is being
 /// deleted.
 #[derive(Debug)]
 pub struct MutateCluster;
@@ -55,6 +56,7 @@ impl Rules for MutateCluster {
         };
         if !is_being_deleted(change) {
             lists_too_long(change, &mut faults);
+            too_large(change, &mut faults);
             if faults.is_empty() {
                 seen.times = examined_times(change, now, &mut faults);
             }

@@ -6,6 +6,7 @@ use berth_api::names;
 use berth_api::reserved::Reservation;
 use jiff::Timestamp;
 
+use super::size::too_large;
 use super::{
     is_being_deleted, lists_too_long, old_set, takes_acceptance_back, turns_acceptance_on,
 };
@@ -236,6 +237,7 @@ fn faults(change: &Change<'_, Cluster<'_>>) -> Faults {
         }
     }
     lists_too_long(change, &mut faults);
+    too_large(change, &mut faults);
     let (new, old) = (&change.new.spec, change.old.as_ref().map(|old| &old.spec));
     let (no_configs, no_taints) = (List::default(), List::default());
     client_config_faults(

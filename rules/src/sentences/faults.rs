@@ -2,9 +2,9 @@
 
 use std::fmt::Display;
 
-use crate::LONGEST_LEASE;
 use crate::display::Quoted;
 use crate::object::{LONGEST_LIST, MOST_VALUES};
+use crate::{LARGEST_ACCEPTED, LARGEST_WAITING, LONGEST_LEASE};
 
 /// The name of a ManagedCluster is not a DNS label.
 pub fn cluster_name(reasons: &str) -> String {
@@ -14,6 +14,19 @@ pub fn cluster_name(reasons: &str) -> String {
 /// A list is longer than its limit. `field` is a field of `spec`.
 pub fn list_too_long(field: &str, length: impl Display) -> String {
     format!("spec.{field}: Too many: {length}: must have at most {LONGEST_LIST} items")
+}
+
+/// A ManagedCluster has more text than its limit.
+pub fn cluster_size(bytes: impl Display, is_accepted: bool) -> String {
+    let most = if is_accepted {
+        format!("{LARGEST_ACCEPTED} bytes")
+    } else {
+        format!("{LARGEST_WAITING} bytes until it is accepted")
+    };
+    format!(
+        "metadata and spec: Too large: {bytes} bytes of labels, annotations, finalizers, owner references, taints and client configs: \
+         a ManagedCluster must have at most {most}"
+    )
 }
 
 /// The URL of a client config is not `https` with a host. OCM prints the URL in quotes without escapes. Here, all text is

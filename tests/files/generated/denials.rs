@@ -553,6 +553,24 @@ fn entries_of_clusters() -> Vec<Entry> {
             remedy: "Shorten the list that the message names.",
         },
         Entry {
+            reason: Reason::ClusterSize.as_str(),
+            title: "The cluster is too large",
+            webhook: mutate,
+            old: None,
+            new: json!({
+                "apiVersion": "cluster.open-cluster-management.io/v1",
+                "kind": "ManagedCluster",
+                "metadata": { "name": "c1", "annotations": { "example.com/note": "x".repeat(70_000) } },
+            }),
+            why: "Whoever has a bootstrap token may create thousands of ManagedClusters, and the hub's controllers read them all. So the labels, \
+                  annotations, finalizers, owner references, taints and client configs of a cluster have at most 64 KiB in all until it \
+                  is accepted, and 256 KiB afterwards. A real cluster has a few KiB, also with the annotation of `kubectl apply`. The set \
+                  label, the finalizers and the taints that the hub itself adds do not count, and neither does the status. An object that \
+                  was stored larger may stay or become smaller, and does not keep anybody from taking the acceptance back or from \
+                  deleting it.",
+            remedy: "Remove labels, annotations or taints, or shorten the CA bundles.",
+        },
+        Entry {
             reason: Reason::BindingName.as_str(),
             title: "The binding is not named like its set",
             webhook: Webhook::ValidateBinding,

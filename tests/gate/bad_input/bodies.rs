@@ -555,8 +555,9 @@ async fn every_path_says_what_it_serves() {
 async fn what_the_gate_does_not_guard_may_be_anything() {
     let gate = Gate::with_files(&[]);
     let accepted = r#""hubAcceptsClient": true"#;
-    let not_utf8 = replace(text().as_bytes(), "\"hello\"", "\"hell\u{1}\"");
+    let not_utf8 = replaced(accepted, &format!("{accepted}, \"future\": \"hell\u{1}\""));
     let not_utf8: Vec<u8> = not_utf8
+        .into_bytes()
         .into_iter()
         .map(|byte| if byte == 1 { 0xff } else { byte })
         .collect();

@@ -27,6 +27,15 @@ async fn content_out_of_bounds_is_told_precisely() {
             .map(|i| json!({"key": format!("k{i}"), "timeAdded": "2020-01-01T00:00:00Z"}))
             .collect()
     };
+    let large_taints = |number: usize| -> Value {
+        (0..number)
+            .map(|i| json!({"key": format!("k{i}"), "value": "x".repeat(1_000)}))
+            .collect()
+    };
+    let labels = |number: usize| -> Value {
+        let labels = (0..number).map(|i| (format!("label{i:06}"), json!("x")));
+        labels.collect::<serde_json::Map<_, _>>().into()
+    };
     let validate = Webhook::ValidateCluster;
     for (sentence, webhook, body, code, reason, audited, message) in [
         (
@@ -82,6 +91,33 @@ async fn content_out_of_bounds_is_told_precisely() {
             "BadRequest",
             "list-too-long",
             "spec.taints: Too many: 1001: must have at most 1000 items",
+        ),
+        (
+            "900 taints of a kilobyte, where they are defaulted",
+            Webhook::MutateCluster,
+            with_object(|object| object["spec"]["taints"] = large_taints(900)),
+            400,
+            "BadRequest",
+            "cluster-size",
+            "metadata and spec: Too large: …",
+        ),
+        (
+            "900 taints of a kilobyte, where they are checked",
+            validate,
+            with_object(|object| object["spec"]["taints"] = large_taints(900)),
+            400,
+            "BadRequest",
+            "cluster-size",
+            "metadata and spec: Too large: …",
+        ),
+        (
+            "25,000 labels of an accepted cluster",
+            validate,
+            with_object(|object| object["metadata"]["labels"] = labels(25_000)),
+            400,
+            "BadRequest",
+            "cluster-size",
+            "metadata and spec: Too large: …",
         ),
         (
             "1,001 client configs",

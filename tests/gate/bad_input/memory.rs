@@ -376,7 +376,7 @@ fn attacks() -> Vec<Attack> {
             400,
             "Too many requirements",
         ),
-        many("labels", mutate, labels(room), 200, ""),
+        many("labels", mutate, labels(room), 400, "Too large: "),
         many(
             "labels that have escapes",
             mutate,
@@ -384,8 +384,8 @@ fn attacks() -> Vec<Attack> {
                 "/request/object/metadata/labels",
                 &format!(r#"{{"a":"\n{}"}}"#, "x".repeat(room)),
             ),
-            200,
-            "",
+            400,
+            "Too large: ",
         ),
         many(
             "groups",

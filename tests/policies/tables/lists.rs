@@ -23,6 +23,36 @@ pub fn with_configs(numbers: std::ops::Range<usize>) -> Value {
 /// The annotation of objects with a part of a stored list that is still too long.
 pub const SHRINKS: &str = "tests.berth/shrinks";
 
+/// A cluster with an annotation that takes this many bytes.
+fn annotated(bytes: usize) -> Value {
+    let mut object = cluster(in_set("a"), json!({}));
+    object["metadata"]["annotations"] = json!({ "tests.berth/a": "x".repeat(bytes - 13) });
+    object
+}
+
+fn with_large_taints(number: usize) -> Value {
+    let mut object = with_taints(0..number);
+    for taint in object["spec"]["taints"].as_array_mut().unwrap() {
+        taint["value"] = "x".repeat(1_000).into();
+    }
+    object
+}
+
+fn with_labels(number: usize) -> Value {
+    let labels = (0..number).map(|i| (format!("label-{i:06}"), Value::from("x")));
+    let mut object = cluster(in_set("a"), json!({}));
+    object["metadata"]["labels"]
+        .as_object_mut()
+        .unwrap()
+        .extend(labels);
+    object
+}
+
+fn both_texts(mut object: Value, other: Value) -> Value {
+    object["metadata"]["labels"] = other["metadata"]["labels"].clone();
+    object
+}
+
 fn shrinking(mut object: Value) -> Value {
     object["metadata"]["annotations"] = json!({ SHRINKS: "yes" });
     object
@@ -140,6 +170,64 @@ pub fn rows() -> Vec<Row> {
                 Some(with_configs(0..1_003)),
                 with_configs(0..1_004),
                 "400",
+            ),
+            ("64 KiB of text", USER, None, annotated(64 * 1024), "allow"),
+            (
+                "more than 64 KiB of text",
+                USER,
+                None,
+                annotated(64 * 1024 + 1),
+                "400",
+            ),
+            (
+                "900 taints of a kilobyte",
+                USER,
+                None,
+                with_large_taints(900),
+                "400",
+            ),
+            ("12,500 labels", USER, None, with_labels(12_500), "400"),
+            (
+                "much text grows",
+                USER,
+                Some(annotated(70_000)),
+                annotated(70_001),
+                "400",
+            ),
+            (
+                "much text shrinks",
+                USER,
+                Some(annotated(70_000)),
+                annotated(69_999),
+                "allow",
+            ),
+            (
+                "much text becomes other text",
+                USER,
+                Some(annotated(70_000)),
+                with_labels(5_200),
+                "allow",
+            ),
+            (
+                "more than 64 KiB of text of an accepted cluster",
+                &["accept", "join:a"],
+                None,
+                accepted(annotated(70_000)),
+                "allow",
+            ),
+            (
+                "256 KiB of text of an accepted cluster and labels",
+                USER,
+                Some(accepted(annotated(250_000))),
+                accepted(both_texts(annotated(250_000), with_labels(1_500))),
+                "400",
+            ),
+            (
+                "much text, and the acceptance is taken back",
+                &["accept", "join:a"],
+                Some(accepted(annotated(1_000))),
+                annotated(70_000),
+                "allow",
             ),
             ("both", USER, None, both(with_taints(0..1_001)), "400"),
             ("30 faults", USER, None, many_faults, "400"),
