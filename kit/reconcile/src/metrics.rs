@@ -28,6 +28,7 @@ pub struct Metrics {
     writes: IntCounterVec,
     events: IntCounterVec,
     watch_errors: IntCounterVec,
+    rewinds: IntCounterVec,
     unreadable: IntCounterVec,
     gauges: Gauges,
 }
@@ -101,6 +102,11 @@ impl Metrics {
                 "Times that a watch failed and was begun anew",
                 &["resource"],
             )?,
+            rewinds: counters(
+                "berth_watch_rewinds_total",
+                "Times that an API server had gone back to an earlier resourceVersion, as after a restore of its etcd",
+                &["resource"],
+            )?,
             unreadable: counters(
                 "berth_watch_unreadable_total",
                 "Objects in lists and watches that could not be read, or were larger than 4 MiB",
@@ -149,6 +155,10 @@ impl Metrics {
 
     pub(crate) fn watch_failed(&self, resource: &str) {
         self.watch_errors.with_label_values(&[resource]).inc();
+    }
+
+    pub(crate) fn watch_went_back(&self, resource: &str) {
+        self.rewinds.with_label_values(&[resource]).inc();
     }
 
     pub(crate) fn unreadable(&self, resource: &str) {

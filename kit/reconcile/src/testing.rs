@@ -32,6 +32,8 @@ pub(crate) struct Values {
     pub(crate) unreadable: usize,
     /// Failed watches by their code, and 0 for one that goes on.
     pub(crate) sights: Vec<u16>,
+    /// Versions from and to which the API server went back.
+    pub(crate) rewinds: Vec<(u64, u64)>,
 }
 
 impl World for Values {
@@ -68,6 +70,10 @@ impl World for Values {
 
     fn lost_sight(&mut self, _: u8, error: &WatchError, _: Now, _: &mut Wakes<Self>) {
         self.sights.push(error.code);
+    }
+
+    fn went_back(&mut self, _: u8, from: u64, to: u64) {
+        self.rewinds.push((from, to));
     }
 
     fn regained_sight(&mut self, _: u8, _: Now, _: &mut Wakes<Self>) {

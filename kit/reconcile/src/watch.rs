@@ -7,16 +7,19 @@
 //! - A list that is not answered within 30 s, or is silent for that long, is requested again; so is the beginning of a watch.
 //!   A watch that fails is resumed where it ended, after a pause. A watch whose beginning the API server has forgotten (410),
 //!   or whose API server has gone back in time, begins anew with a list.
+//! - An API server whose etcd was restored accepts a watch after a version of its future, and reports nothing until it comes
+//!   that far. So a watch that failed, ended early, or reported nothing goes on only after the API server's present version was
+//!   read, and is not lower. A watch that ends as it should costs no such request.
 //! - Pauses grow from 50 ms to 10 s (60 s for kinds that an API server need not have), also when watches succeed and end at
 //!   once.
+
+mod lines;
 
 use std::convert::Infallible;
 use std::time::Duration;
 
 use berth_hub::{Backoff, Call, CallError, Chunks, HubApi};
 use futures::StreamExt;
-use serde::Deserialize;
-use serde_json::value::RawValue;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 
@@ -52,6 +55,10 @@ const GRACE: Duration = Duration::from_secs(5);
 /// A watch that lasts this long works, though it may have reported nothing.
 const WORKS: Duration = Duration::from_secs(5);
 
+/// What a list is asked for that is only for its version: metadata, of which not all API servers make lists.
+const VERSION: &str =
+    "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
+
 /// Receives what a watch reports.
 pub(crate) trait Reports {
     /// A watch that ended or failed is resumed where it ended. Otherwise it begins with a list.
@@ -77,6 +84,9 @@ pub(crate) trait Reports {
 
     /// The API server has begun to answer a watch: the first one after a list, or one that goes on.
     fn resumed(&mut self) {}
+
+    /// The API server had shown the version `from`, and has come only to `to`: its storage was restored. A list follows.
+    fn went_back(&mut self, _from: u64, _to: u64) {}
 }
 
 /// A list or a watch failed.
@@ -104,7 +114,13 @@ pub(crate) enum Then {
 /// Follows a kind in one version.
 struct Follower<'a, R> {
     api: &'a HubApi,
+    /// The name of the kind in logs.
+    name: &'static str,
     path: String,
+    /// Only one object is followed.
+    is_one: bool,
+    /// The version that lists and watches have come to.
+    newest: u64,
     list_anew: &'a Notify,
     reports: &'a mut R,
 }
@@ -113,37 +129,14 @@ struct Follower<'a, R> {
 enum Place {
     /// A page of a list: its token, and the version that all pages are of.
     List { token: String, version: String },
-    /// A watch after this version. `is_partial`: one of its events could not be read.
-    Watch { version: String, is_partial: bool },
-}
-
-/// A line of a watch.
-#[derive(Deserialize)]
-struct Event<'a> {
-    #[serde(rename = "type")]
-    type_: &'a str,
-    #[serde(borrow)]
-    object: &'a RawValue,
-}
-
-/// The object of a BOOKMARK has nothing but its version.
-#[derive(Deserialize)]
-struct Bookmark {
-    metadata: BookmarkMeta,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct BookmarkMeta {
-    resource_version: String,
-}
-
-/// The object of an ERROR.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Status {
-    code: u16,
-    message: String,
+    /// A watch after this version.
+    Watch {
+        version: String,
+        /// An event could not be read.
+        is_partial: bool,
+        /// The API server may have gone back behind the version.
+        is_unsure: bool,
+    },
 }
 
 /// Follows a kind. A notification of `list_anew` has it listed anew.
@@ -163,7 +156,10 @@ pub(crate) async fn follow<F>(
         for version in &watched.versions {
             let mut follower = Follower {
                 api,
+                name: watched.name,
                 path: watched.path(version),
+                is_one: watched.object.is_some(),
+                newest: 0,
                 list_anew,
                 reports,
             };
@@ -209,10 +205,16 @@ impl<R: Reports> Follower<'_, R> {
                     version.clear();
                     self.reports.listing();
                 }
-                let shell = self.page(token).await?;
+                let mut query = format!("limit={PAGE}");
+                if !token.is_empty() {
+                    query.push_str(&format!("&continue={}", encoded(token)));
+                }
+                let page = Call::get(format!("{}{query}", self.path));
+                let shell = self.list(page, Self::item).await?;
                 if version.is_empty() {
                     let missing = || WatchError::new("the list has no resourceVersion");
-                    *version = shell.metadata.resource_version.ok_or_else(missing)?;
+                    let new = shell.metadata.resource_version.ok_or_else(missing)?;
+                    self.advance(version, new)?;
                 }
                 *token = shell.metadata.token.unwrap_or_default();
                 if token.is_empty() {
@@ -220,6 +222,7 @@ impl<R: Reports> Follower<'_, R> {
                     *place = Place::Watch {
                         version: std::mem::take(version),
                         is_partial: false,
+                        is_unsure: false,
                     };
                 }
                 Ok(())
@@ -227,14 +230,23 @@ impl<R: Reports> Follower<'_, R> {
             Place::Watch {
                 version,
                 is_partial,
+                is_unsure,
             } => {
+                // One object is listed with the same effort, and surely seen if the hub has come past the version again.
+                if *is_unsure && (self.is_one || !self.may_resume(version).await?) {
+                    *place = Place::beginning();
+                    return Ok(());
+                }
+                *is_unsure = true;
                 let begun = Instant::now();
                 let mut has_reported = false;
                 let watched = self.watch(version, is_partial, &mut has_reported).await;
                 if has_reported || begun.elapsed() >= WORKS {
                     backoff.reset();
                 }
-                watched?;
+                let has_ended = watched?;
+                // A bookmark, at the least, is reported before the end.
+                *is_unsure = !(has_ended && has_reported && begun.elapsed() + GRACE >= WATCH);
                 if *is_partial || !R::RESUMES {
                     *place = Place::beginning();
                 }
@@ -247,20 +259,37 @@ impl<R: Reports> Follower<'_, R> {
         }
     }
 
-    async fn page(&mut self, token: &str) -> Result<Shell, WatchError> {
+    /// Returns true if the API server has come to this version, and false if versions cannot be compared. It is asked for a list of at
+    /// most one object, without a resourceVersion: that reads the present version from a quorum of etcd, and is never behind as the
+    /// caches of several API servers may be.
+    ///
+    /// # Errors
+    /// It has not come so far, or does not answer.
+    async fn may_resume(&mut self, version: &str) -> Result<bool, WatchError> {
+        let first = Call::get(format!("{}limit=1", self.path));
+        let shell = self.list(first.accept(VERSION), |_, _| ()).await?;
+        let now = shell.metadata.resource_version.unwrap_or_default();
+        let (Ok(_), Ok(now)) = (version.parse::<u64>(), now.parse()) else {
+            return Ok(false);
+        };
+        self.compare(now).map(|()| true)
+    }
+
+    /// A page of a list, whose items are reported so.
+    async fn list(
+        &mut self,
+        page: Call,
+        report: impl Fn(&mut Self, Found<'_>),
+    ) -> Result<Shell, WatchError> {
         let ends = Instant::now() + LONGEST_PAGE;
-        let mut path = format!("{}limit={PAGE}", self.path);
-        if !token.is_empty() {
-            path.push_str(&format!("&continue={}", encoded(token)));
-        }
-        let mut chunks = self.begin(path).await?;
+        let mut chunks = self.begin(page).await?;
         let mut items = Items::new(LARGEST);
         let silent = |_| WatchError::new("a list fell silent");
         while let Some(chunk) = {
             let until = ends.min(Instant::now() + LONGEST_SILENCE);
             timeout_at(until, chunks.next()).await.map_err(silent)?
         } {
-            items.feed(&chunk?, &mut |found| self.item(found));
+            items.feed(&chunk?, &mut |found| report(self, found));
         }
         let shell = items.shell().unwrap_or_default();
         serde_json::from_slice(shell)
@@ -275,23 +304,27 @@ impl<R: Reports> Follower<'_, R> {
         }
     }
 
+    /// Returns true if the API server has ended the watch.
     async fn watch(
         &mut self,
         version: &mut String,
         is_partial: &mut bool,
         has_reported: &mut bool,
-    ) -> Result<(), WatchError> {
+    ) -> Result<bool, WatchError> {
         let seconds = WATCH.as_secs();
         let path = format!(
             "{}watch=true&allowWatchBookmarks=true&timeoutSeconds={seconds}&resourceVersion={version}",
             self.path
         );
         let ends = Instant::now() + WATCH + GRACE;
-        let mut chunks = self.begin(path).await?;
+        let mut chunks = self.begin(Call::get(path)).await?;
         self.reports.resumed();
         let mut lines = Lines::new(LARGEST);
         let mut outcome = Ok(());
-        while let Ok(Some(chunk)) = timeout_at(ends, chunks.next()).await {
+        while let Ok(next) = timeout_at(ends, chunks.next()).await {
+            let Some(chunk) = next else {
+                return Ok(true);
+            };
             lines.feed(&chunk?, &mut |line| {
                 if outcome.is_ok() {
                     *has_reported = true;
@@ -300,83 +333,44 @@ impl<R: Reports> Follower<'_, R> {
             });
             std::mem::replace(&mut outcome, Ok(()))?;
         }
-        Ok(())
+        Ok(false)
     }
 
-    /// A line of a watch.
-    fn line(
-        &mut self,
-        line: Found<'_>,
-        version: &mut String,
-        is_partial: &mut bool,
-    ) -> Result<(), WatchError> {
-        let event = match line {
-            Found::Item(line) => {
-                if let Some((change, item)) = written_as_usual(line) {
-                    return self.changed(change, &item, version);
-                }
-                serde_json::from_slice::<Event<'_>>(line).map_err(|error| error.to_string())
-            }
-            Found::TooLarge(bytes) => Err(too_large(bytes)),
-        };
-        let event = match event {
-            Ok(event) => event,
-            Err(why) => {
-                *is_partial = true;
-                self.reports.unreadable(&why);
-                return Ok(());
-            }
-        };
-        let object = event.object.get().as_bytes();
-        match event.type_ {
-            "BOOKMARK" => {
-                if let Ok(Bookmark { metadata }) = serde_json::from_slice(object) {
-                    advance(version, metadata.resource_version)?;
-                }
-            }
-            "ERROR" => {
-                let Status { code, message } = serde_json::from_slice(object).unwrap_or_default();
-                let then = if code == 410 {
-                    Then::List
-                } else {
-                    Then::Resume
-                };
-                return Err(WatchError {
-                    code,
-                    message: format!("the watch ended: {code} {message}"),
-                    then,
-                });
-            }
-            "ADDED" | "MODIFIED" | "DELETED" => match Item::read(object) {
-                Ok(item) => self.changed(event.type_, &item, version)?,
-                Err(error) => {
-                    *is_partial = true;
-                    self.reports.unreadable(&error.to_string());
-                }
-            },
-            _ => {}
+    /// The list or the watch has come this far.
+    ///
+    /// # Errors
+    /// It went back.
+    fn advance(&mut self, version: &mut String, new: String) -> Result<(), WatchError> {
+        if let Ok(new) = new.parse() {
+            self.compare(new)?;
+            self.newest = new;
+        }
+        if !new.is_empty() {
+            *version = new;
         }
         Ok(())
     }
 
-    fn changed(
-        &mut self,
-        change: &str,
-        item: &Item<'_>,
-        version: &mut String,
-    ) -> Result<(), WatchError> {
-        advance(version, item.meta.resource_version.clone())?;
-        if change == "DELETED" {
-            self.reports.deleted(&item.meta);
-        } else {
-            self.reports.object(item);
+    /// # Errors
+    /// The API server has come only to this version, and had shown a higher one: its storage was restored to an earlier state.
+    fn compare(&mut self, now: u64) -> Result<(), WatchError> {
+        if now >= self.newest {
+            return Ok(());
         }
-        Ok(())
+        let before = std::mem::replace(&mut self.newest, now);
+        self.reports.went_back(before, now);
+        let message = format!(
+            "the API server went back from resourceVersion {before} to {now}, as after a restore of its etcd: {} are listed anew",
+            self.name
+        );
+        Err(WatchError {
+            then: Then::List,
+            ..WatchError::new(message)
+        })
     }
 
-    async fn begin(&self, path: String) -> Result<Chunks, WatchError> {
-        let call = Call::get(path).within(LONGEST_SILENCE);
-        Ok(self.api.stream(call).await?)
+    async fn begin(&self, call: Call) -> Result<Chunks, WatchError> {
+        Ok(self.api.stream(call.within(LONGEST_SILENCE)).await?)
     }
 }
 
@@ -406,8 +400,10 @@ impl WatchError {
 impl From<CallError> for WatchError {
     fn from(error: CallError) -> Self {
         let message = error.to_string();
-        // An API server whose storage was restored to an earlier state waits for the version to come, and does not say 410.
-        let is_ahead = message.contains("Too large resource version");
+        // An API server whose storage was restored to an earlier state does not say 410. It waits for the version of a watch to come, and
+        // etcd refuses the next page of a list.
+        let ahead = ["Too large resource version", "is a future revision"];
+        let is_ahead = ahead.iter().any(|it| message.contains(it));
         let then = match error.code() {
             _ if error.kind_is_absent() => Then::NextVersion,
             _ if is_ahead => Then::List,
@@ -422,19 +418,6 @@ impl From<CallError> for WatchError {
     }
 }
 
-/// Reads a line as API servers write it, `{"type":"ADDED","object":{...}}`, without a parse of its own to find the end of the object.
-/// Returns None for any other line, and if the object cannot be read.
-fn written_as_usual(line: &[u8]) -> Option<(&'static str, Item<'_>)> {
-    let rest = line.strip_prefix(br#"{"type":""#)?.strip_suffix(b"}")?;
-    ["ADDED", "MODIFIED", "DELETED"]
-        .into_iter()
-        .find_map(|change| {
-            let rest = rest.strip_prefix(change.as_bytes())?;
-            let object = rest.strip_prefix(br#"","object":"#)?;
-            Some((change, Item::read(object).ok()?))
-        })
-}
-
 fn read(found: Found<'_>) -> Result<Item<'_>, String> {
     match found {
         Found::Item(json) => Item::read(json).map_err(|error| error.to_string()),
@@ -444,26 +427,6 @@ fn read(found: Found<'_>) -> Result<Item<'_>, String> {
 
 fn too_large(bytes: usize) -> String {
     format!("the object has {bytes} bytes, which is more than {LARGEST}")
-}
-
-/// The watch has come this far.
-///
-/// # Errors
-/// It went back: the API server's storage was restored to an earlier state.
-fn advance(version: &mut String, new: String) -> Result<(), WatchError> {
-    if let (Ok(old), Ok(new)) = (version.parse::<u64>(), new.parse::<u64>())
-        && new < old
-    {
-        let message = format!("the watch went back from resourceVersion {old} to {new}");
-        return Err(WatchError {
-            then: Then::List,
-            ..WatchError::new(message)
-        });
-    }
-    if !new.is_empty() {
-        *version = new;
-    }
-    Ok(())
 }
 
 #[cfg(test)]

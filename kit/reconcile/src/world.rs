@@ -85,6 +85,10 @@ pub trait World: Sized + Send + 'static {
     /// API server's storage was restored to an earlier state.
     fn listed_at(&mut self, _kind: Self::Kind, _version: u64) {}
 
+    /// Notes that the API server of this kind had shown the version `from`, and has come only to `to`: its storage was restored to an
+    /// earlier state. A list follows, in which unchanged objects are applied, too.
+    fn went_back(&mut self, _kind: Self::Kind, _from: u64, _to: u64) {}
+
     /// Notes that a list of this kind was read to its end.
     fn listed(&mut self, _kind: Self::Kind, _now: Now, _wakes: &mut Wakes<Self>) {}
 

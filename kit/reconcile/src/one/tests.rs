@@ -95,7 +95,7 @@ async fn it_is_listed_again_when_a_watch_ends_or_fails() {
 
 #[tokio::test(start_paused = true)]
 async fn an_object_that_cannot_be_read_does_not_pass_for_absent() {
-    let odd = json!({"metadata": {"name": "a", "resourceVersion": "8"}});
+    let odd = json!({"metadata": {"name": "a", "resourceVersion": "7"}});
     let (_, told) = followed(vec![
         list(std::slice::from_ref(&odd)),
         (200, event("MODIFIED", &odd)),

@@ -1,9 +1,12 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod restored;
+
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
+use super::lines::written_as_usual;
 use super::*;
 use crate::testing::Values;
 use crate::testing::{engine, server, status, values, work};
@@ -12,6 +15,8 @@ use tokio::time::timeout;
 
 const LIST: &str = "list";
 const WATCH: &str = "watch";
+/// A list of one object, for its version.
+const CHECK: &str = "check";
 
 /// Ends a watch with 200 after a bookmark.
 const BOOKMARK: u16 = 299;
@@ -66,6 +71,7 @@ async fn asked_by(watched: Watched<String>, answers: &'static [u16]) -> Vec<Stri
         let body = match code {
             0 => return None,
             200 if watches => String::new(),
+            BOOKMARK if !watches => list(42, &[], ""),
             BOOKMARK => event("BOOKMARK", &bookmark),
             200 => list(7, &[], ""),
             404 => "404 page not found\n".to_owned(),
@@ -109,10 +115,12 @@ async fn asked(answers: &'static [u16]) -> Vec<&'static str> {
 }
 
 fn kinds_of(asked: &[String]) -> Vec<&'static str> {
-    let watches = asked.iter().map(|request| request.contains("watch=true"));
-    watches
-        .map(|watches| if watches { WATCH } else { LIST })
-        .collect()
+    let kind = |request: &String| match request {
+        it if it.contains("watch=true") => WATCH,
+        it if it.ends_with("limit=1") => CHECK,
+        _ => LIST,
+    };
+    asked.iter().map(kind).collect()
 }
 
 fn known(work: &Work<Values>) -> Vec<(String, String)> {
@@ -137,7 +145,10 @@ async fn a_list_that_is_never_answered_is_asked_for_again() {
 
 #[tokio::test(start_paused = true)]
 async fn a_watch_that_never_begins_is_begun_again() {
-    assert_eq!(asked(&[200, 0]).await[..3], [LIST, WATCH, WATCH]);
+    assert_eq!(
+        asked(&[200, 0, 200]).await[..4],
+        [LIST, WATCH, CHECK, WATCH]
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -150,22 +161,23 @@ async fn a_watch_that_cannot_be_resumed_begins_with_a_list() {
 
 #[tokio::test(start_paused = true)]
 async fn one_that_fails_otherwise_is_resumed() {
-    assert_eq!(asked(&[200, 500]).await[..3], [LIST, WATCH, WATCH]);
+    assert_eq!(
+        asked(&[200, 500, 200]).await[..4],
+        [LIST, WATCH, CHECK, WATCH]
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_watch_that_had_bookmarks_only_goes_on_from_the_last() {
-    let asked = asked_by(values("g"), &[200, BOOKMARK, BOOKMARK]).await;
-    assert!(!asked[0].contains("watch=true"), "{asked:?}");
-    for (request, from) in asked[1..].iter().zip(["7", "42", "42"]) {
+    let asked = asked_by(values("g"), &[200, BOOKMARK, BOOKMARK, BOOKMARK]).await;
+    assert_eq!(kinds_of(&asked)[..5], [LIST, WATCH, CHECK, WATCH, CHECK]);
+    for (request, from) in [&asked[1], &asked[3]].into_iter().zip(["7", "42"]) {
         assert!(request.contains("allowWatchBookmarks=true"), "{request}");
-        assert!(request.contains("watch=true"), "not begun anew: {request}");
         assert!(
             request.ends_with(&format!("&resourceVersion={from}")),
             "{request}"
         );
     }
-    assert!(asked.len() > 3, "{asked:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -177,7 +189,7 @@ async fn a_server_that_refuses_is_asked_ever_more_seldom() {
 #[tokio::test(start_paused = true)]
 async fn so_is_one_whose_watches_end_at_once() {
     let times = asked(&[200; 100]).await.len();
-    assert!((12..=22).contains(&times), "{times}");
+    assert!((24..=44).contains(&times), "{times}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -218,7 +230,7 @@ async fn the_world_learns_that_a_watch_failed_and_that_it_goes_on() {
             1 => (200, list(7, &[object("a", 5, "x")], "")),
             2 => (401, status(401, "Unauthorized", "")),
             3 => (500, status(500, "InternalError", "")),
-            4 => (200, String::new()),
+            4 => (200, list(7, &[], "")),
             5 => (200, String::new()),
             _ => return None,
         })
@@ -306,37 +318,6 @@ async fn one_object_that_cannot_be_read_disturbs_no_other_and_is_not_taken_for_g
         pairs(&[("a", "x"), ("c", "z"), ("large", "small")])
     );
     assert_eq!(work.world().unreadable, 1);
-}
-
-/// The storage of an API server is restored to an earlier state while it is watched.
-#[tokio::test(start_paused = true)]
-async fn what_an_api_server_has_counts_though_it_went_back() {
-    let back = event("BOOKMARK", &json!({"metadata": {"resourceVersion": "50"}}));
-    let ahead = json!({"kind": "Status", "apiVersion": "v1", "code": 504, "reason": "Timeout", "message": "Too large resource version: 100, current: 50"});
-    for (sentence, code, watched) in [
-        ("a bookmark says so", 200, back),
-        ("the watch is refused", 504, ahead.to_string()),
-    ] {
-        let (asked, work) = followed(values("g"), move |count, _| {
-            Some(match count {
-                0 => (
-                    200,
-                    list(100, &[object("a", 90, "new"), object("b", 91, "new")], ""),
-                ),
-                1 => (code, watched.clone()),
-                2 => (200, list(50, &[object("a", 40, "old")], "")),
-                3 => (200, event("MODIFIED", &object("a", 51, "newer"))),
-                _ => return None,
-            })
-        })
-        .await;
-        assert_eq!(
-            kinds_of(&asked)[..4],
-            [LIST, WATCH, LIST, WATCH],
-            "{sentence}"
-        );
-        assert_eq!(known(&work), pairs(&[("a", "newer")]), "{sentence}");
-    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -194,4 +194,12 @@ impl<W: World> Reports for RowReports<'_, W> {
             });
         }
     }
+
+    fn went_back(&mut self, from: u64, to: u64) {
+        self.work.metrics.watch_went_back(self.watched.name);
+        let mut state = self.work.state();
+        // A version may be of two states of an object: one before the restore, and one after it.
+        state.seen.reread(self.kind);
+        state.world.went_back(self.kind, from, to);
+    }
 }
