@@ -14,4 +14,5 @@ mod faults;
 mod lifecycle;
 mod placement;
 mod replica_sets;
+mod restored;
 mod work;

@@ -14,6 +14,7 @@ use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use serde_json::json;
+use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -22,8 +23,9 @@ use crate::authentication::{Authenticator, AuthenticatorError, client_verifier};
 use crate::authorization::{self, Authorizer};
 use crate::object::{Object, time};
 use crate::protocol::{self, App};
+use crate::resources::custom;
 use crate::resources::{Registry, Resource};
-use crate::storage::Store;
+use crate::storage::{self, Store};
 use crate::{Options, World, background};
 
 /// Validity of a hub's certificates: longer than a hub for development runs.
@@ -50,12 +52,18 @@ pub struct DevHub {
     world: Arc<World>,
     address: SocketAddr,
     ca_pem: String,
+    tls: ServerConfig,
+    options: Options,
     stop: CancellationToken,
     listener: JoinHandle<()>,
     background: JoinHandle<()>,
     /// Ends the listener and the controllers when the hub is dropped.
     _end: DropGuard,
 }
+
+/// What a hub had stored at some moment.
+#[derive(Clone, Debug)]
+pub struct Snapshot(storage::Snapshot);
 
 /// The reason why a hub did not start.
 #[derive(Debug, thiserror::Error)]
@@ -86,18 +94,12 @@ impl DevHub {
     /// [`StartError`]
     pub async fn start(options: Options) -> Result<Self, StartError> {
         let now = Timestamp::now();
-        let bind = |source| StartError::Bind {
-            address: options.bind,
-            source,
-        };
-        let tcp = protocol::open(options.bind).map_err(bind)?;
-        let address = tcp.local_addr().map_err(bind)?;
-
+        let (tcp, address) = open(options.bind)?;
         let authority = Authority::new("devhub", VALIDITY, now)?;
         let serving = authority.leaf(&NAMES, &addresses(address.ip()), VALIDITY, now)?;
         let ca_pem = authority.certificate_pem().to_owned();
-        let clients = match options.client_authority {
-            Some(clients) => clients,
+        let clients = match &options.client_authority {
+            Some(clients) => Arc::clone(clients),
             None => Arc::new(Authority::new("devhub clients", VALIDITY, now)?),
         };
         let authenticator = Authenticator::new(clients, ca_pem.as_str(), &options.tokens)?;
@@ -105,12 +107,51 @@ impl DevHub {
         let world = Arc::new(World {
             store: Arc::new(Store::new(options.history)),
             registry: Registry::new(),
-            authenticator,
+            authenticator: Arc::new(authenticator),
             authorizer: Authorizer::default(),
-            admission: Admission::new(options.services),
+            admission: Admission::new(options.services.clone()),
         });
         furnish(&world, now);
+        Ok(Self::run(tcp, address, world, ca_pem, tls, options))
+    }
 
+    /// What the hub has stored now, as a snapshot of etcd has it.
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot(self.world.store.snapshot())
+    }
+
+    /// Restarts the hub with what it had stored at the snapshot, as a kube-apiserver whose etcd was restored: at the same address, with
+    /// the same certificates and keys, and with revisions that go on from there.
+    ///
+    /// # Errors
+    /// [`StartError::Bind`]
+    pub async fn restore(self, snapshot: Snapshot) -> Result<Self, StartError> {
+        let authenticator = Arc::clone(&self.world.authenticator);
+        let (address, ca_pem) = (self.address, self.ca_pem.clone());
+        let (tls, options) = (self.tls.clone(), self.options.clone());
+        self.shutdown().await;
+        let (tcp, address) = open(address)?;
+        let store = Store::restored(options.history, snapshot.0);
+        let registry = Registry::new();
+        custom::serve_stored(&store, &registry);
+        let world = Arc::new(World {
+            store: Arc::new(store),
+            registry,
+            authenticator,
+            authorizer: Authorizer::default(),
+            admission: Admission::new(options.services.clone()),
+        });
+        Ok(Self::run(tcp, address, world, ca_pem, tls, options))
+    }
+
+    fn run(
+        tcp: TcpListener,
+        address: SocketAddr,
+        world: Arc<World>,
+        ca_pem: String,
+        tls: ServerConfig,
+        options: Options,
+    ) -> Self {
         let end = CancellationToken::new();
         let stop = end.child_token();
         let app = App::new(Arc::clone(&world), stop.clone());
@@ -118,9 +159,9 @@ impl DevHub {
             drain: stop.clone(),
             now: end.clone(),
         };
-        let listener = protocol::serve(tcp, tls, app, stopping);
-        let background =
-            background::run(Arc::clone(&world), options.first_validities, stop.clone());
+        let listener = protocol::serve(tcp, tls.clone(), app, stopping);
+        let validities = options.first_validities.clone();
+        let background = background::run(Arc::clone(&world), validities, stop.clone());
         let (end_background, stopped) = (end.clone(), stop.clone());
         let background = tokio::spawn(async move {
             let ended = end_background.run_until_cancelled_owned(background).await;
@@ -128,15 +169,17 @@ impl DevHub {
                 tracing::error!("the controllers ended before the hub");
             }
         });
-        Ok(Self {
+        Self {
             world,
             address,
             ca_pem,
+            tls,
+            options,
             stop,
             listener: tokio::spawn(listener),
             background,
             _end: end.drop_guard(),
-        })
+        }
     }
 
     /// `https://127.0.0.1:PORT`
@@ -213,6 +256,16 @@ impl DevHub {
             }
         }
     }
+}
+
+fn open(bind: SocketAddr) -> Result<(TcpListener, SocketAddr), StartError> {
+    let failed = |source| StartError::Bind {
+        address: bind,
+        source,
+    };
+    let tcp = protocol::open(bind).map_err(failed)?;
+    let address = tcp.local_addr().map_err(failed)?;
+    Ok((tcp, address))
 }
 
 /// The addresses in the serving certificate.

@@ -28,7 +28,7 @@ mod user;
 mod world;
 mod writes;
 
-pub use hub::{DevHub, StartError};
+pub use hub::{DevHub, Snapshot, StartError};
 pub use options::{Options, Services};
 pub use user::User;
 use world::World;

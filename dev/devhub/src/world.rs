@@ -16,7 +16,7 @@ pub(crate) struct World {
     /// The resources that are served.
     pub(crate) registry: Registry,
     /// Identifies users.
-    pub(crate) authenticator: Authenticator,
+    pub(crate) authenticator: Arc<Authenticator>,
     /// Checks permissions.
     pub(crate) authorizer: Authorizer,
     /// Calls webhooks.

@@ -71,6 +71,20 @@ impl HubWithReconcilers<Box<Cluster>> {
     }
 }
 
+impl HubWithReconcilers<Box<Cluster>> {
+    /// A hub that the test may restart.
+    pub async fn own() -> Self {
+        let cluster = Box::new(Cluster::start().await);
+        install(&cluster).await;
+        let reconcilers = Reconcilers::start(&cluster, config()).await;
+        Self {
+            admin: cluster.admin().await,
+            cluster,
+            reconcilers,
+        }
+    }
+}
+
 impl HubWithReconcilers<Private> {
     /// A hub for this test alone.
     pub async fn private(config: Config) -> Self {
@@ -415,6 +429,11 @@ impl Reconcilers {
         );
         writes.retain(|write, _| !write.starts_with("set_status"));
         writes
+    }
+
+    /// How often the hub had gone back to an earlier version, by kind.
+    pub fn rewinds(&self) -> BTreeMap<String, u64> {
+        self.counts("berth_watch_rewinds_total", &["resource"])
     }
 
     /// How often the watch of a resource has failed.

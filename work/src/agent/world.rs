@@ -452,6 +452,13 @@ impl World for Agent {
         }
     }
 
+    fn went_back(&mut self, kind: Kind, from: u64, to: u64) {
+        if kind == Kind::Works {
+            let highest = self.hub_versions.map_or(from, |(it, _)| it.max(from));
+            self.hub_versions = Some((highest, to));
+        }
+    }
+
     fn listed(&mut self, kind: Kind, _: Now, wakes: &mut Wakes<Self>) {
         match kind {
             Kind::Objects(row) => {

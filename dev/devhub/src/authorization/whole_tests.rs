@@ -42,7 +42,9 @@ impl DevHub {
             world: World {
                 store: Arc::new(Store::new(1000)),
                 registry: Registry::new(),
-                authenticator: Authenticator::new(Arc::new(clients), "CA", &[]).unwrap(),
+                authenticator: Authenticator::new(Arc::new(clients), "CA", &[])
+                    .unwrap()
+                    .into(),
                 authorizer: Authorizer::default(),
                 admission: Admission::new(crate::Services::default()),
             },

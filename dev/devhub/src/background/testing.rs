@@ -32,7 +32,9 @@ pub(super) fn world() -> World {
     World {
         store: Arc::new(Store::new(1000)),
         registry: Registry::new(),
-        authenticator: Authenticator::new(Arc::new(clients), "the hub's CA", &[]).expect("made"),
+        authenticator: Authenticator::new(Arc::new(clients), "the hub's CA", &[])
+            .expect("made")
+            .into(),
         authorizer: Authorizer::default(),
         admission: Admission::new(Services::new()),
     }

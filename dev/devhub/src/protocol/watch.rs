@@ -218,8 +218,10 @@ impl Watcher {
                 },
                 () = sleep_until(bookmark_at), if self.bookmark_at.is_some() => {
                     self.bookmark_at = Some(next_bookmark(Instant::now(), self.ends));
-                    let seen = self.watch.seen();
-                    self.tell_bookmark(seen, false, &mut lines);
+                    // A watch from the future is silent until the hub has come so far, as with kube-apiserver.
+                    if let Some(seen) = self.watch.seen() {
+                        self.tell_bookmark(seen, false, &mut lines);
+                    }
                 }
             }
         }

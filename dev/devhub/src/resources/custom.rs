@@ -21,7 +21,7 @@ use crate::resources::{Behaviour, Column, Columns, Reading, Resource, Subresourc
 use crate::status::{ApiError, qualified};
 use crate::storage::{Key, StorageId};
 
-pub(crate) use definitions::Definitions;
+pub(crate) use definitions::{Definitions, serve_stored};
 pub(crate) use end::clean_up;
 #[cfg(test)]
 pub(crate) use testing::resources;

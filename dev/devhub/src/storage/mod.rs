@@ -14,5 +14,7 @@ mod watch;
 #[allow(clippy::unwrap_used, reason = "a test may panic")]
 mod tests;
 
-pub(crate) use store::{CommitError, Expired, Key, Listed, Page, StorageId, Store, Stored};
+pub(crate) use store::{
+    CommitError, Expired, Key, Listed, Page, Snapshot, StorageId, Store, Stored,
+};
 pub(crate) use watch::{Event, EventKind, Watch};

@@ -90,6 +90,13 @@ pub(crate) struct Listed {
     pub(crate) remaining: usize,
 }
 
+/// What a store had at some moment.
+#[derive(Clone, Debug)]
+pub(crate) struct Snapshot {
+    revision: u64,
+    kinds: Vec<(StorageId, Objects)>,
+}
+
 /// The store. Shared behind an `Arc`; every method is short and never awaits.
 pub(crate) struct Store {
     state: Mutex<State>,
@@ -241,6 +248,38 @@ impl Store {
         Self {
             state: Mutex::new(state),
             history,
+        }
+    }
+
+    /// A store as it was at the snapshot. It has no history, as the watch cache of a kube-apiserver that has just started.
+    pub(crate) fn restored(history: usize, snapshot: Snapshot) -> Self {
+        let revision = snapshot.revision;
+        let kinds = snapshot.kinds.into_iter().map(|(storage, objects)| {
+            let kind = Kind {
+                objects,
+                forgotten: revision,
+                ..Kind::new(revision)
+            };
+            (storage, kind)
+        });
+        let state = State {
+            revision,
+            kinds: kinds.collect(),
+        };
+        Self {
+            state: Mutex::new(state),
+            history,
+        }
+    }
+
+    /// What the store has now.
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        let state = self.state();
+        let kinds = state.kinds.iter();
+        let kinds = kinds.map(|(storage, kind)| (storage.clone(), kind.objects.clone()));
+        Snapshot {
+            revision: state.revision,
+            kinds: kinds.collect(),
         }
     }
 
@@ -483,15 +522,15 @@ impl Store {
             .collect())
     }
 
-    /// The revision up to which somebody who has seen everything of a kind up to `from` has seen it.
-    pub(super) fn seen(&self, storage: &StorageId, from: u64, name: Option<&str>) -> u64 {
+    /// The revision up to which somebody who has seen everything of a kind up to `from` has seen it. None if the store has not
+    /// come as far as `from`.
+    pub(super) fn seen(&self, storage: &StorageId, from: u64, name: Option<&str>) -> Option<u64> {
         let state = self.state();
-        let latest = state.kinds.get(storage).map_or(0, |kind| kind.latest(name));
-        if latest > from {
-            from
-        } else {
-            state.revision.max(from)
+        if state.revision < from {
+            return None;
         }
+        let latest = state.kinds.get(storage).map_or(0, |kind| kind.latest(name));
+        Some(if latest > from { from } else { state.revision })
     }
 
     /// Nothing panics while the lock is held, and if it did, what was committed is whole.

@@ -219,10 +219,10 @@ fn what_a_watch_has_seen_moves_with_commits_of_other_kinds_only_when_nothing_wai
         ..key("a", "s")
     };
     store.create(&other, object("a", "s", 1)).unwrap();
-    assert_eq!(watch.seen(), 2);
+    assert_eq!(watch.seen(), Some(2));
     let watch = store.watch(&storage(), 2).unwrap();
     put(&store, "a", "x", 1);
-    assert_eq!(watch.seen(), 2);
+    assert_eq!(watch.seen(), Some(2));
 }
 
 #[test]
@@ -282,7 +282,7 @@ async fn a_watcher_of_one_name_is_woken_by_that_name_and_misses_nothing_meanwhil
         put(&store, "a", "y", data);
     }
     assert!(watch.next().now_or_never().is_none());
-    assert_eq!(watch.seen(), store.revision());
+    assert_eq!(watch.seen(), Some(store.revision()));
     let waiting = tokio::spawn(async move {
         let events = watch.next().await.unwrap();
         (
@@ -295,11 +295,36 @@ async fn a_watcher_of_one_name_is_woken_by_that_name_and_misses_nothing_meanwhil
     let revision = put(&store, "a", "x", 1);
     let (count, name, mut watch) = waiting.await.unwrap();
     assert_eq!((count, name.as_str()), (1, "x"));
-    assert_eq!(watch.seen(), revision);
+    assert_eq!(watch.seen(), Some(revision));
     // It falls behind.
     for data in 2..=5 {
         put(&store, "a", "x", data);
     }
     let expired = watch.next().now_or_never().unwrap().unwrap_err();
     assert_eq!((expired.asked, expired.oldest), (revision, revision + 1));
+}
+
+#[test]
+fn a_restored_store_goes_on_from_the_snapshot_and_has_no_history() {
+    let store = store(10);
+    put(&store, "a", "x", 1);
+    let (then, snapshot) = (store.revision(), store.snapshot());
+    put(&store, "a", "y", 2);
+    put(&store, "a", "z", 3);
+    let future = store.revision();
+    let restored = Arc::new(Store::restored(10, snapshot));
+    assert_eq!(restored.revision(), then);
+    assert_eq!(shown(&list(&restored, None, &Page::default())).len(), 1);
+    let too_old = restored.watch(&storage(), then - 1).unwrap_err();
+    assert_eq!(too_old.oldest, then);
+    // A watch from the future is silent: it has seen nothing, and gets no event that it should have seen.
+    let mut watch = restored.watch(&storage(), future).unwrap();
+    put(&restored, "a", "y", 4);
+    assert_eq!(watch.seen(), None);
+    assert!(watch.next().now_or_never().is_none());
+    put(&restored, "a", "z", 5);
+    put(&restored, "a", "v", 6);
+    let events = watch.next().now_or_never().unwrap().unwrap();
+    assert_eq!(events.len(), 1);
+    assert_eq!(watch.seen(), Some(future + 1));
 }

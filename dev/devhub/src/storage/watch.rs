@@ -83,8 +83,8 @@ impl Watch {
     }
 
     /// The revision up to which the reader has seen everything of its kind. With nothing new for the kind this moves with
-    /// the store's revision, so that a bookmark may carry it.
-    pub(crate) fn seen(&self) -> u64 {
+    /// the store's revision, so that a bookmark may carry it. None for a watch from the future.
+    pub(crate) fn seen(&self) -> Option<u64> {
         let name = self.name.as_deref();
         self.store.seen(&self.storage, self.seen, name)
     }

@@ -1,6 +1,6 @@
 //! devhub in this process.
 
-use berth_devhub::{DevHub, Options};
+use berth_devhub::{DevHub, Options, Snapshot};
 use tokio::runtime::{Builder, Runtime};
 
 /// It has its own runtime, as it outlives the test that starts it.
@@ -25,6 +25,13 @@ impl Devhub {
         Self {
             running: Some((hub, runtime)),
         }
+    }
+
+    /// Restarts it with what it had at the snapshot.
+    pub(crate) async fn restore(&mut self, snapshot: Snapshot) {
+        let (hub, runtime) = self.running.take().expect("it is not dropped yet");
+        let restored = runtime.spawn(hub.restore(snapshot)).await;
+        self.running = Some((restored.unwrap().unwrap(), runtime));
     }
 
     pub(crate) fn hub(&self) -> &DevHub {

@@ -34,9 +34,10 @@ pub(crate) struct Kubernetes {
     serving: Issued,
     users: Authority,
     controller_manager: Option<Process>,
-    _apiserver: Process,
-    _etcd: Process,
-    _folder: TempDir,
+    admin: Person,
+    apiserver: Started,
+    etcd: Started,
+    folder: TempDir,
 }
 
 /// The reason why a program did not start.
@@ -161,15 +162,51 @@ impl Kubernetes {
             ];
             start(&manager, folder.path(), &flags).process
         });
+        let controller_manager = controller_manager.flatten();
         Ok(Self {
             port,
             serving,
             users,
             controller_manager,
-            _apiserver: apiserver.process,
-            _etcd: etcd.process,
-            _folder: folder,
+            admin,
+            apiserver,
+            etcd,
+            folder,
         })
+    }
+
+    /// Stops etcd and kube-apiserver.
+    pub(crate) fn stop(&mut self) {
+        self.apiserver.process = None;
+        self.etcd.process = None;
+    }
+
+    /// Starts them again, at the same addresses, and returns when they are ready.
+    pub(crate) async fn start_again(&mut self) {
+        let Self {
+            apiserver, etcd, ..
+        } = self;
+        for program in [&mut *etcd, &mut *apiserver] {
+            *program = start(&program.path, self.folder.path(), &program.flags);
+        }
+        if let Err(Failure::Other(why)) = ready(&self.admin, &mut [etcd, apiserver]).await {
+            panic!("{why}");
+        }
+    }
+
+    /// A copy of what etcd stores, while it is stopped.
+    pub(crate) fn saved(&self) -> TempDir {
+        let copy = TempDir::with_prefix("berth-etcd-").unwrap();
+        janitor::remove_at_the_end(copy.path());
+        copy_all(&self.folder.path().join("etcd"), &copy.path().join("etcd"));
+        copy
+    }
+
+    /// Puts the copy in the place of what etcd stores, while it is stopped.
+    pub(crate) fn put_back(&self, copy: &TempDir) {
+        let etcd = self.folder.path().join("etcd");
+        fs::remove_dir_all(&etcd).unwrap();
+        copy_all(&copy.path().join("etcd"), &etcd);
     }
 
     pub(crate) fn url(&self) -> String {
@@ -193,7 +230,10 @@ impl Kubernetes {
 
 /// A program, and the path of its log.
 struct Started {
-    process: Process,
+    path: PathBuf,
+    flags: Vec<String>,
+    /// `None` while it is stopped.
+    process: Option<Process>,
     log: PathBuf,
 }
 
@@ -209,7 +249,12 @@ fn start(program: &Path, folder: &Path, flags: &[String]) -> Started {
             .stdout(stdout)
             .stderr(stderr),
     );
-    Started { process, log }
+    Started {
+        path: program.to_owned(),
+        flags: flags.to_owned(),
+        process: Some(process),
+        log,
+    }
 }
 
 /// Waits until the hub is ready.
@@ -230,7 +275,7 @@ async fn ready(admin: &Person, programs: &mut [&mut Started]) -> Result<(), Fail
 impl Started {
     /// The reason why it ended, if it has ended.
     fn ended(&mut self) -> Option<Failure> {
-        let status = self.process.child.try_wait().unwrap()?;
+        let status = self.process.as_mut()?.child.try_wait().unwrap()?;
         let log = fs::read_to_string(&self.log).unwrap_or_default();
         if log.contains("address already in use") {
             return Some(Failure::PortTaken);
@@ -252,6 +297,11 @@ fn signer() -> (String, String) {
     let key = rcgen::KeyPair::generate().unwrap();
     let certificate = params.self_signed(&key).unwrap();
     (certificate.pem(), key.serialize_pem())
+}
+
+fn copy_all(from: &Path, to: &Path) {
+    let copied = Command::new("cp").arg("-a").args([from, to]).status();
+    assert!(copied.unwrap().success(), "{}", from.display());
 }
 
 /// Different ports that are free now.

@@ -20,7 +20,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use berth_certs::issue::Issued;
-use berth_devhub::Options;
+use berth_devhub::{Options, Snapshot};
 use tempfile::TempDir;
 use tokio::sync::{Mutex, MutexGuard, OnceCell};
 
@@ -41,6 +41,14 @@ pub struct Cluster {
     server: Server,
     /// Kubeconfigs, and kubectl's cache.
     folder: TempDir,
+}
+
+/// What a hub stored at some moment.
+pub enum Saved {
+    /// A snapshot of devhub.
+    Devhub(Snapshot),
+    /// A copy of etcd's folder.
+    Kubernetes(TempDir),
 }
 
 enum Server {
@@ -105,7 +113,8 @@ impl Cluster {
         Some(Self::with(Server::Kubernetes(Box::new(kubernetes))))
     }
 
-    async fn start() -> Self {
+    /// A new hub, for a test that restarts it.
+    pub async fn start() -> Self {
         crypto_provider();
         match Self::start_kubernetes(&[]).await {
             None => Self::start_devhub(Options::default()).await,
@@ -132,6 +141,32 @@ impl Cluster {
         match &self.server {
             Server::Devhub(devhub) => devhub.hub().ca_pem(),
             Server::Kubernetes(kubernetes) => kubernetes.ca_pem(),
+        }
+    }
+
+    /// A snapshot of what the hub stores. A real hub is stopped for it.
+    pub async fn snapshot(&mut self) -> Saved {
+        match &mut self.server {
+            Server::Devhub(devhub) => Saved::Devhub(devhub.hub().snapshot()),
+            Server::Kubernetes(kubernetes) => {
+                kubernetes.stop();
+                let saved = kubernetes.saved();
+                kubernetes.start_again().await;
+                Saved::Kubernetes(saved)
+            }
+        }
+    }
+
+    /// Restarts the hub with what it stored at the snapshot, as after a restore of its etcd.
+    pub async fn restore(&mut self, saved: Saved) {
+        match (&mut self.server, saved) {
+            (Server::Devhub(devhub), Saved::Devhub(snapshot)) => devhub.restore(snapshot).await,
+            (Server::Kubernetes(kubernetes), Saved::Kubernetes(saved)) => {
+                kubernetes.stop();
+                kubernetes.put_back(&saved);
+                kubernetes.start_again().await;
+            }
+            _ => panic!("a snapshot of another hub"),
         }
     }
 

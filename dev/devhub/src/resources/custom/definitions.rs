@@ -6,6 +6,7 @@ use super::{checks, end, served, text, texts};
 use crate::object::{self, Object};
 use crate::resources::{Behaviour, Registry, Resource, WriteTo};
 use crate::status::FieldError;
+use crate::storage::{StorageId, Store};
 
 /// CustomResourceDefinitions.
 #[derive(Debug)]
@@ -80,6 +81,27 @@ fn serve(registry: &Registry, definition: &Object) {
         keep_reading(before, &mut resources, now);
     }
     registry.replace_custom(group, plural, resources);
+}
+
+/// Serves what the definitions in the store say: after a restart.
+pub(crate) fn serve_stored(store: &Store, registry: &Registry) {
+    let definitions = StorageId("customresourcedefinitions.apiextensions.k8s.io".into());
+    let all = store.all(&definitions, None);
+    for stored in all.items {
+        let definition = &stored.object;
+        let mut resources = if is_established(definition) {
+            served(&definition.to_value())
+        } else {
+            Vec::new()
+        };
+        // Some objects may be from before a change of the definition.
+        for reading in resources.iter_mut().filter_map(|it| it.reading.as_mut()) {
+            reading.since = all.revision + 1;
+        }
+        let group = definition.str_at(&["spec", "group"]);
+        let plural = definition.str_at(&["spec", "names", "plural"]);
+        registry.replace_custom(group, plural, resources);
+    }
 }
 
 /// Objects that are stored as they would be now need nothing when they are read; the others do from now on.

@@ -161,7 +161,7 @@ mod lifecycle {
         World {
             store: Store::new(100).into(),
             registry: Registry::new(),
-            authenticator: Authenticator::new(authority, "", &[]).unwrap(),
+            authenticator: Authenticator::new(authority, "", &[]).unwrap().into(),
             authorizer: Authorizer::default(),
             admission: Admission::new(Services::new()),
         }
