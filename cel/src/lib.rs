@@ -7,7 +7,8 @@
 //!
 //! # Bounds
 //! Length and nesting are bounded while an expression is parsed, so that no expression exhausts the stack. A budget of steps bounds an
-//! evaluation: each operation costs a step, and each value costs steps in proportion to its size.
+//! evaluation: each operation costs a step, and each value costs steps in proportion to its size. [`Expression::estimated_steps`] says
+//! roughly what an expression costs before it is evaluated.
 //!
 //! # Differences from OCM
 //! - Types are not checked in advance: a call with arguments of other types fails when it is evaluated. Names of variables and
@@ -16,6 +17,7 @@
 //! - Time zones are offsets or UTC, not names of places, and a timestamp does not keep the offset that it was written with.
 //! - Types of messages, such as `google.protobuf.Timestamp`, have no names.
 
+mod cost;
 mod eval;
 mod functions;
 mod lex;
@@ -28,6 +30,7 @@ use std::sync::Arc;
 use eval::Scope;
 use parse::Expr;
 
+pub use cost::ASSUMED_ITEMS;
 pub use eval::Failure;
 pub use functions::{Function, NO_OVERLOAD};
 pub use lex::LONGEST;

@@ -66,7 +66,7 @@ pub const NOT_IN_CEL: [NotInCel; 21] = [
         in_webhook: false,
     },
     NotInCel {
-        what: "long lists and warnings of Placements",
+        what: "long lists, costly CEL expressions and warnings of Placements",
         reason: None,
         why: "no policy guards Placements",
         in_webhook: false,

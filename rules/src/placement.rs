@@ -8,7 +8,7 @@
 
 use berth_api::names::label_value;
 use berth_api::placement::PlacementSpec;
-use berth_placement_core::{Misconfiguration, doubts, mistakes};
+use berth_placement_core::{ASSUMED_ITEMS, Misconfiguration, doubts, estimated_steps, mistakes};
 use jiff::Timestamp;
 
 use crate::display::Quoted;
@@ -17,6 +17,9 @@ use crate::introduced::{Finding, introduced, warnings};
 use crate::object::Placement;
 use crate::sentences::faults::LONGEST_SET_NAME;
 use crate::{Answers, Case, Change, Decision, Operation, Reason, Rules, Settings, sentences};
+
+/// The maximum of the estimated steps of all CEL expressions of a Placement on a cluster: those that one expression may take.
+const MOST_STEPS: u64 = 1_000_000;
 
 /// The rules of Placements.
 #[derive(Debug)]
@@ -82,6 +85,11 @@ fn examined(change: &Change<'_, Placement<'_>>) -> (Faults, Vec<String>) {
         return (faults, Vec::new());
     }
     let stored = old.map(|old| old.spec);
+    if let Some(steps) = too_many_steps(&new.spec, stored.as_ref()) {
+        faults.add(Reason::ListTooLong, || {
+            sentences::faults::too_many_steps(steps, MOST_STEPS, ASSUMED_ITEMS)
+        });
+    }
     for Finding { reason, text, .. } in introduced(&new.spec, stored.as_ref(), faults_of) {
         faults.add(reason, || text);
     }
@@ -90,6 +98,13 @@ fn examined(change: &Change<'_, Placement<'_>>) -> (Faults, Vec<String>) {
     }
     let doubtful = introduced(&new.spec, stored.as_ref(), doubts_of);
     (faults, warnings(doubtful))
+}
+
+/// Returns the estimated steps of the CEL expressions on a cluster, if they are too many. A stored spec may keep its steps, and take less.
+fn too_many_steps(new: &PlacementSpec, stored: Option<&PlacementSpec>) -> Option<u64> {
+    let steps = estimated_steps(new);
+    let is_over = steps > MOST_STEPS && stored.is_none_or(|it| steps > estimated_steps(it));
+    is_over.then_some(steps)
 }
 
 /// Mistakes of the spec.

@@ -379,6 +379,77 @@ fn only_what_a_change_introduces_is_refused() {
     }
 }
 
+/// A predicate with four expressions that take 216,000 steps each, and more for the lists.
+fn costly() -> Value {
+    let items: Vec<_> = (0..60).map(|it| it.to_string()).collect();
+    let list = format!("[{}]", items.join(","));
+    cel(json!(vec![
+        format!(
+            "{list}.all(a, {list}.all(b, {list}.all(c, true)))"
+        );
+        4
+    ]))
+}
+
+#[test]
+fn expressions_that_are_too_costly_by_their_shape_are_refused() {
+    let spec = |costly_ones: usize, others: usize| {
+        let predicates = vec![costly(); costly_ones].into_iter();
+        let plain = cel(json!([
+            "managedCluster.status.clusterClaims.exists(c, c.name == 'a' && c.value == 'b')"
+        ]));
+        let predicates: Vec<_> = predicates.chain(vec![plain; others]).collect();
+        json!({"predicates": predicates})
+    };
+    let one = cel(json!([
+        costly()["requiredClusterSelector"]["celSelector"]["celExpressions"][0]
+    ]));
+    for (sentence, old, new, is_refused) in [
+        ("many plain ones", None, spec(0, 500), false),
+        ("a costly one", None, json!({"predicates": [one]}), false),
+        ("four costly ones", None, spec(1, 0), true),
+        ("forty-eight", None, spec(12, 0), true),
+        ("they are introduced", Some(spec(0, 1)), spec(1, 1), true),
+        ("more than stored", Some(spec(2, 0)), spec(3, 0), true),
+        (
+            "a part more than stored",
+            Some(spec(2, 0)),
+            spec(2, 1),
+            true,
+        ),
+        (
+            "stored ones, and another field",
+            Some(spec(12, 0)),
+            {
+                let mut spec = spec(12, 0);
+                spec["numberOfClusters"] = json!(1);
+                spec
+            },
+            false,
+        ),
+        ("fewer than stored", Some(spec(12, 0)), spec(11, 1), false),
+    ] {
+        let decision = decide(old, new);
+        let messages = messages(&decision);
+        if is_refused {
+            assert!(
+                matches!(decision.outcome, DecisionOutcome::Malformed(_)),
+                "{sentence}: {decision:?}"
+            );
+            let [message] = &messages[..] else {
+                panic!("{sentence}: {messages:?}");
+            };
+            assert!(
+                message.starts_with("spec: Too many steps of celExpressions: ")
+                    && message.contains(": must have at most 1000000 in all: "),
+                "{sentence}: {message}"
+            );
+        } else {
+            assert_eq!(messages, [""; 0], "{sentence}");
+        }
+    }
+}
+
 #[test]
 fn what_is_probably_not_meant_gets_a_warning() {
     let impossible = json!([{"key": "a", "operator": "In", "values": ["b"]}, {"key": "a", "operator": "NotIn", "values": ["b"]}]);

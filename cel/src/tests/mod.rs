@@ -126,6 +126,59 @@ fn mistakes_say_where_they_are() {
 }
 
 #[test]
+fn steps_are_estimated_from_the_shape() {
+    let list = |items: usize| format!("[{}]", vec!["1"; items].join(","));
+    let (sixty, nine) = (list(60), list(9));
+    for (text, least, most) in [
+        ("true".to_owned(), 1, 1),
+        (
+            r#"managedCluster.metadata.labels["region"] in ["eu", "us"]"#.to_owned(),
+            5,
+            20,
+        ),
+        // Lists of the cluster have 20 items.
+        (
+            "managedCluster.status.clusterClaims.exists(c, c.name == 'a' && c.value == 'b')"
+                .to_owned(),
+            100,
+            300,
+        ),
+        (
+            "managedCluster.spec.taints.all(t, managedCluster.status.conditions.exists(c, c.type == t.key))"
+                .to_owned(),
+            2_000,
+            5_000,
+        ),
+        (format!("{sixty}.all(a, {sixty}.all(b, {sixty}.all(c, true)))"), 216_000, 700_000),
+        // A variable of a macro may be a list as long as one that is written.
+        (format!("[{sixty}].all(a, a.all(b, a.all(c, a.all(d, true))))"), 216_000, 1_500_000),
+        (format!("({nine} + {nine}).map(a, a).filter(a, true).all(b, {nine}.all(c, true))"), 324, 1_000),
+        (format!("'{}'.split('').all(a, true)", "x".repeat(500)), 500, 1_100),
+        (format!("(true ? {sixty} : {nine}).all(a, true)"), 60, 300),
+        ("managedCluster.?a.optMap(a, a + a).hasValue()".to_owned(), 5, 20),
+        (
+            (0..40).fold("true".to_owned(), |inner, _| format!("{nine}.all(a, {inner})")),
+            u64::MAX,
+            u64::MAX,
+        ),
+    ] {
+        let expression = Expression::new(&text, ENVIRONMENT).unwrap();
+        let steps = expression.estimated_steps();
+        assert!((least..=most).contains(&steps), "{text}: {steps}");
+    }
+}
+
+#[test]
+fn expressions_that_are_meant_are_estimated_as_cheap() {
+    for (_, text) in rows().filter(|(expected, _)| *expected != "invalid") {
+        if let Ok(expression) = Expression::new(text, ENVIRONMENT) {
+            let steps = expression.estimated_steps();
+            assert!(steps < 100_000, "{text}: {steps}");
+        }
+    }
+}
+
+#[test]
 fn length_and_nesting_are_bounded() {
     let nested =
         |open: &str, close: &str, count| format!("{}1{}", open.repeat(count), close.repeat(count));

@@ -3,6 +3,7 @@
 //! The variable `managedCluster` is the ManagedCluster, and its function `scores(name)` returns the scores of an AddOnPlacementScore in the
 //! cluster's namespace. An expression selects the cluster if it is true; an error, and a value of another type, select nothing, as in OCM.
 
+use berth_api::placement::PlacementSpec;
 use berth_cel::{BUDGET, Environment, Expression, Failure, Function, Host, NO_OVERLOAD, Value};
 use serde_json::{Map, Value as Json, json};
 
@@ -19,6 +20,20 @@ pub(crate) const ENVIRONMENT: Environment = Environment {
 
 /// The budget of all expressions of a predicate on one cluster, in steps.
 pub(crate) const CLUSTER_BUDGET: u64 = 10 * BUDGET;
+
+/// Roughly the steps that all CEL expressions of a placement take at most on a cluster, estimated from their shape
+/// ([`Expression::estimated_steps`]). Expressions with a mistake take none.
+#[must_use]
+pub fn estimated_steps(spec: &PlacementSpec) -> u64 {
+    let selectors = spec
+        .predicates
+        .iter()
+        .map(|it| &it.required_cluster_selector.cel_selector);
+    let texts = selectors.flat_map(|it| &it.cel_expressions);
+    let expressions = texts.filter_map(|text| Expression::new(text, ENVIRONMENT).ok());
+    let steps = expressions.map(|it| it.estimated_steps());
+    steps.fold(0, u64::saturating_add)
+}
 
 /// A ManagedCluster as expressions see it.
 #[derive(Clone, Debug)]

@@ -50,7 +50,8 @@ mod snapshot;
 mod spread;
 mod taints;
 
-pub use cel::CelObject;
+pub use berth_cel::ASSUMED_ITEMS;
+pub use cel::{CelObject, estimated_steps};
 pub use conditions::{ConditionValue, Conditions};
 pub use doubts::{Doubt, doubts};
 pub use eligible::{Eligible, EligibleSet};

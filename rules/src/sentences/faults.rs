@@ -110,6 +110,14 @@ pub fn too_many(what: &str, number: impl Display, most: usize) -> String {
     format!("spec: Too many {what}: {number}: must have at most {most} in all")
 }
 
+/// The CEL expressions of a Placement are too costly by their shape. `items` is assumed of lists that the expressions do not write out.
+pub fn too_many_steps(steps: u64, most: u64, items: u64) -> String {
+    format!(
+        "spec: Too many steps of celExpressions: {steps} on each cluster, if its lists have {items} items: must have at most {most} in \
+         all: nest fewer macros, go through shorter lists, or use labelSelector and claimSelector"
+    )
+}
+
 /// A ManagedClusterSetBinding and its set have different names.
 pub const BINDING_NAME: &str =
     "The ManagedClusterSetBinding must have the same name as the target ManagedClusterSet";

@@ -550,7 +550,8 @@ fn entries_of_clusters() -> Vec<Entry> {
                   expressions) and 10,000 values in all: what anybody may write must not cost the gate its memory. A longer list \
                   that was stored before may stay or shrink, and does not keep anybody from taking the acceptance back, from \
                   deleting the object, or from changing something else.",
-            remedy: "Shorten the list that the message names.",
+            remedy: "Shorten the list that the message names. If it names steps of CEL expressions of a Placement: nest fewer macros, go \
+                     through shorter lists, or use `labelSelector` and `claimSelector`.",
         },
         Entry {
             reason: Reason::ClusterSize.as_str(),
