@@ -163,7 +163,11 @@ impl LogArgs {
     ) -> anyhow::Result<()> {
         logging::init(self.log_format, self.verbosity);
         open_files::ask_for_all();
-        runtime.enable_all().build()?.block_on(command)
+        let runtime = runtime.enable_all().build()?;
+        let ended = runtime.block_on(command);
+        // Computations on other threads are not waited for.
+        runtime.shutdown_background();
+        ended
     }
 
     /// Returns warnings about ignored flags.

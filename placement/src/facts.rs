@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::collections::hash_set::Union;
 use std::hash::RandomState;
+use std::sync::Arc;
 
 use berth_api::placement::{ClusterClaimSelector, PlacementSpec, PlacementStatus, ScoreType};
 use berth_api::{Placement, PlacementDecision, labels};
@@ -24,7 +25,7 @@ pub(crate) struct PlacementFacts {
     pub(crate) is_deleting: bool,
     /// The annotation of [`labels::SCHEDULING_DISABLE`] is `true`.
     pub(crate) is_paused: bool,
-    pub(crate) rules: Rules,
+    pub(crate) rules: Arc<Rules>,
     pub(crate) reads: Reads,
     /// `spec.scoreRateLimit`; `None` without the gate `scores`: then scores are not written at all.
     pub(crate) score_limit: Option<ScoreLimit>,
@@ -83,7 +84,7 @@ impl PlacementFacts {
             generation: metadata.generation,
             is_deleting: metadata.deletion_timestamp.is_some(),
             is_paused: paused.is_some_and(|it| it == "true"),
-            rules: Rules::new(&placement, settings),
+            rules: Arc::new(Rules::new(&placement, settings)),
             reads: Reads::new(&placement.spec, settings),
             score_limit: (settings.gates.scores)
                 .then(|| ScoreLimit::new(&placement.spec.score_rate_limit)),

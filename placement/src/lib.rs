@@ -10,11 +10,15 @@
 //!   SIG-Multicluster ([`Engine::with_sig_decisions`]).
 //! - A placement that cannot be evaluated keeps its decisions (or loses them, as with OCM: [`OnFault`]).
 //! - PlacementDecisions and status that OCM's controller wrote are adopted without a write, if they are what is wanted.
+//! - CEL expressions are evaluated on threads of their own, within a budget of each namespace ([`Settings::cel_rate`]). Nothing else of the
+//!   process waits for them.
 //! - A settled hub gets no write.
 
+mod budget;
 mod decide;
 mod doubt;
 mod engine;
+mod evaluate;
 mod facts;
 mod kinds;
 mod layout;

@@ -14,6 +14,7 @@ mod concerned;
 mod evaluation;
 mod journal;
 mod kept;
+mod matching;
 mod members;
 mod readers;
 #[cfg(test)]
@@ -23,7 +24,6 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use berth_api::cluster_set::Membership;
-use berth_placement_core::Scores;
 use jiff::Timestamp;
 
 use self::balance::{Balance, difference};
@@ -31,6 +31,8 @@ pub(crate) use self::changes::Circumstances;
 use self::clusters::Clusters;
 use self::journal::Journal;
 use self::kept::Kept;
+use self::matching::AllScores;
+pub(crate) use self::matching::{Known, Matching};
 use self::members::Members;
 use self::readers::Readers;
 use crate::doubt::{Doubt, Removal};
@@ -66,7 +68,7 @@ pub(crate) struct View {
     /// stored ones.
     pending: HashMap<Key, Vec<String>>,
     /// The AddOnPlacementScores, by namespace (the cluster's name) and name.
-    scores: HashMap<String, HashMap<String, Scores>>,
+    scores: Arc<AllScores>,
     wakes: Vec<Key>,
     /// The clusters whose evaluation may have changed.
     journal: Journal,

@@ -1,7 +1,6 @@
 //! Placements as a [`World`]: the placements that a change concerns, and the work on each.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use berth_api::Now;
@@ -13,8 +12,10 @@ use berth_reconcile::{
 };
 use jiff::Timestamp;
 
+use crate::budget::Budgets;
 use crate::decide::{Due, NAME, Step};
 use crate::doubt::Removal;
+use crate::evaluate::evaluate;
 use crate::kinds::{Fact, Kind};
 use crate::metrics::Metrics;
 use crate::needs::Needs;
@@ -29,22 +30,14 @@ const AT_ONCE: usize = 16;
 /// The longest time until a placement with a timer is evaluated again: the clock may be set in the meantime.
 const LONGEST_TIMER: Duration = Duration::from_secs(3600);
 
-/// An evaluation that takes longer is costly: the placement rests after it.
-const COSTLY: Duration = Duration::from_millis(10);
-
-/// How many times as long as its evaluation took, a placement rests after a costly one: then it takes less than a tenth of a processor,
-/// however often clusters change.
-const REST: u32 = 10;
-
-/// How long a placement rests whose evaluations select other clusters each time. The events of its own writes may wake it.
-const RESTLESS: Duration = Duration::from_secs(10);
-
 /// The view of the hub, with settings and metrics.
 pub(crate) struct Placements {
-    view: View,
+    pub(crate) view: View,
+    /// What CEL expressions may cost.
+    pub(crate) budgets: Budgets,
     slices: Slices,
     needs: Needs,
-    metrics: Metrics,
+    pub(crate) metrics: Metrics,
 }
 
 /// Plans a part of what is due for a placement.
@@ -57,6 +50,7 @@ impl Placements {
     pub(crate) fn new(metrics: Metrics, needs: Needs) -> Self {
         Self {
             view: View::default(),
+            budgets: Budgets::default(),
             slices: Slices::default(),
             needs,
             metrics,
@@ -78,19 +72,6 @@ impl Placements {
         } else {
             self.view.drop_objects();
         }
-    }
-
-    /// Evaluates a placement, and counts the wanted decisions for others from now on. `None` if there is nothing to write.
-    fn evaluate(&mut self, key: &Key, now: Timestamp) -> Option<Arc<Wanted>> {
-        let view = &mut self.view;
-        let wanted = self.metrics.timed(|| view.evaluate_kept(key, now));
-        self.metrics
-            .evaluated(key, view.placement(key), wanted.as_deref());
-        let wanted = wanted.filter(|it| !it.is_unread);
-        if let Some(wanted) = &wanted {
-            view.writes(key, &wanted.clusters);
-        }
-        wanted
     }
 
     /// The writes of OCM's PlacementDecisions and of the status that are due for a placement.
@@ -218,20 +199,11 @@ impl World for Placements {
     /// Evaluates the placement once, and writes until its decisions are the wanted ones. Decisions of other placements, which change in the
     /// meantime, do not change the result.
     async fn work(on: &Work<Self>, key: &Key) -> Done {
-        let begun = now();
-        let (wanted, rest) = on.change(|world, _| {
-            let begun_at = Instant::now();
-            let wanted = world.evaluate(key, begun.wall);
-            let placement = world.view.placement(key);
-            let is_restless = placement.is_some_and(|it| it.rules.is_restless());
-            (wanted, rest_after(begun_at.elapsed(), is_restless))
-        });
-        let Some(wanted) = wanted else {
-            return Done::Settled {
-                again: None,
-                pause: None,
-            };
+        let (wanted, rest) = match evaluate(on, key).await {
+            Ok(evaluated) => evaluated,
+            Err(done) => return done,
         };
+        let begun = now();
         let mut written = Written::default();
         let writing = Instant::now();
         let done = carry_out(on, key, &wanted, begun, &mut written).await;
@@ -246,13 +218,6 @@ impl World for Placements {
             (done, _) => done,
         }
     }
-}
-
-/// How long a placement rests after an evaluation.
-fn rest_after(took: Duration, is_restless: bool) -> Option<Duration> {
-    let costly = (took >= COSTLY).then(|| took.saturating_mul(REST));
-    let restless = is_restless.then_some(RESTLESS);
-    costly.max(restless)
 }
 
 async fn carry_out(
@@ -379,28 +344,6 @@ async fn read_again(on: &Work<Placements>, key: &Key) {
             }
             // The doubt stays.
             Err(_) => {}
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn placements_rest_after_costly_evaluations_and_between_restless_ones() {
-        let millis = Duration::from_millis;
-        for (took, is_restless, expected) in [
-            (millis(9), false, None),
-            (millis(10), false, Some(millis(100))),
-            (millis(9), true, Some(RESTLESS)),
-            (millis(2000), true, Some(millis(20_000))),
-        ] {
-            assert_eq!(
-                rest_after(took, is_restless),
-                expected,
-                "{took:?} {is_restless}"
-            );
         }
     }
 }

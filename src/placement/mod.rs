@@ -90,7 +90,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     match &args.command {
         Command::Admin(command) => command.run(),
         Command::Controller(args) => {
-            // Writes wait for the hub, and evaluations take a millisecond or two: one thread is enough.
+            // Writes wait for the hub, evaluations take a millisecond or two, and CEL expressions have threads of their own.
             args.logs.run(Builder::new_current_thread(), work(args))?;
             Ok(ExitCode::SUCCESS)
         }

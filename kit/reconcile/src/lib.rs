@@ -24,6 +24,7 @@
 #![doc = include_str!("../examples/toy.rs")]
 //! ```
 
+mod apart;
 mod engine;
 mod events;
 mod limit;
@@ -43,6 +44,7 @@ mod work;
 mod world;
 mod writer;
 
+pub use apart::apart;
 pub use engine::{Ended, Engine, Settings};
 pub use events::{Reference, Regarding};
 pub use limit::Limit;

@@ -67,6 +67,28 @@ pub struct Decision {
 // === impl Cluster ===
 
 impl Cluster {
+    /// Returns whether both are the same, apart from their whole objects.
+    #[must_use]
+    pub fn has_facts_of(&self, other: &Self) -> bool {
+        let Self {
+            name,
+            labels,
+            claims,
+            taints,
+            cpu,
+            memory,
+            is_deleting,
+            object: _,
+        } = self;
+        *name == other.name
+            && *labels == other.labels
+            && *claims == other.claims
+            && *taints == other.taints
+            && *cpu == other.cpu
+            && *memory == other.memory
+            && *is_deleting == other.is_deleting
+    }
+
     /// The allocatable amount of a resource, if it is known.
     #[must_use]
     pub fn allocatable(&self, resource: Resource) -> Option<f64> {

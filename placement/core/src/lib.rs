@@ -62,7 +62,7 @@ pub use inventory::{Inventory, ListedDecision, Source};
 pub use judge::{Judge, Rejected, Verdict, judged};
 pub use misconfigured::{Misconfiguration, mistakes};
 pub use outcome::{Cut, Outcome, Rejection, ScorePart, Standing, Tolerance};
-pub use predicates::{Excess, Mismatch, Part};
+pub use predicates::{Excess, Matched, Mismatch, Part};
 pub use prioritizers::{Prioritizer, Resource};
 pub use ranking::Ranked;
 pub use records::Record;
@@ -71,5 +71,5 @@ pub use rollout::{
     rollout,
 };
 pub use rules::{Gates, OnFault, Rules, Settings};
-pub use schedule::{Counts, Decisions, Fault, Hub, Scene, Schedule, Warning, schedule};
+pub use schedule::{Counts, Decisions, Fault, Hub, Scene, Schedule, Warning, postponed, schedule};
 pub use snapshot::{Snapshot, View};

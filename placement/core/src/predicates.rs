@@ -12,7 +12,7 @@ use berth_cel::{BUDGET, Expression, Failure};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 
 use crate::cel::{self, CLUSTER_BUDGET, ENVIRONMENT};
-use crate::facts::Cluster;
+use crate::facts::{Cluster, Scores};
 use crate::misconfigured::Misconfiguration;
 use crate::schedule::Hub;
 
@@ -67,6 +67,15 @@ pub struct Excess {
     pub is_shared: bool,
 }
 
+/// Whether a cluster matches the predicates of a placement, and what it took to find out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Matched {
+    /// An error if it is not known: an expression exceeds its budget, and no other predicate matches.
+    pub(crate) result: Result<bool, Excess>,
+    /// The steps that CEL expressions took.
+    pub steps: u64,
+}
+
 /// What the expressions of a predicate make of a cluster.
 enum Evaluated<'a> {
     /// All of them are true.
@@ -96,6 +105,19 @@ pub enum Part {
     Cel,
 }
 
+// === impl Matched ===
+
+impl Matched {
+    /// What stands for a cluster that was not matched, because others exceeded the budget of the placement: so does an evaluation with it.
+    #[must_use]
+    pub fn beyond_budget() -> Self {
+        Self {
+            result: Ok(false),
+            steps: u64::MAX,
+        }
+    }
+}
+
 // === impl Predicates ===
 
 impl Predicates {
@@ -109,28 +131,37 @@ impl Predicates {
         Self(predicates.collect())
     }
 
-    /// Returns whether the cluster matches, and adds the steps that CEL expressions took.
-    ///
-    /// # Errors
-    /// It is not known: an expression exceeds its budget, and no other predicate matches.
-    pub(crate) fn matches(
+    /// Matches the cluster, and counts the steps that CEL expressions take. More than `most` steps end it: then the result is not known.
+    pub(crate) fn matched<'s>(
         &self,
         cluster: &Cluster,
-        hub: &dyn Hub,
-        steps: &mut u64,
-    ) -> Result<bool, Excess> {
+        scores: &dyn Fn(&str, &str) -> Option<&'s Scores>,
+        most: u64,
+    ) -> Matched {
+        let mut steps = 0;
         let mut excess = None;
         for (index, predicate) in self.0.iter().enumerate() {
-            match predicate.matches(index, cluster, hub, steps) {
-                Ok(true) => return Ok(true),
+            match predicate.matches(index, cluster, scores, &mut steps) {
+                Ok(true) => {
+                    return Matched {
+                        result: Ok(true),
+                        steps,
+                    };
+                }
                 Ok(false) => {}
                 Err(it) => excess = excess.or(Some(it)),
             }
+            if steps > most {
+                break;
+            }
         }
-        excess.map_or(Ok(self.0.is_empty()), Err)
+        Matched {
+            result: excess.map_or(Ok(self.0.is_empty()), Err),
+            steps,
+        }
     }
 
-    /// As [`Self::matches`], for predicates without CEL expressions.
+    /// Returns whether the cluster matches predicates without CEL expressions.
     pub(crate) fn matches_without_cel(&self, cluster: &Cluster) -> bool {
         self.0.is_empty() || self.0.iter().any(|it| it.selectors.matches(cluster))
     }
@@ -138,7 +169,8 @@ impl Predicates {
     /// Returns for each predicate why the cluster does not match it; nothing if it matches one.
     pub(crate) fn mismatches(&self, cluster: &Cluster, hub: &dyn Hub) -> Vec<Mismatch> {
         let predicates = self.0.iter().enumerate();
-        let mismatches = predicates.map(|(index, it)| it.mismatch(index, cluster, hub));
+        let scores = |cluster: &str, name: &str| hub.scores(cluster, name);
+        let mismatches = predicates.map(|(index, it)| it.mismatch(index, cluster, &scores));
         mismatches.collect::<Option<_>>().unwrap_or_default()
     }
 
@@ -183,24 +215,29 @@ impl Predicate {
         })
     }
 
-    fn matches(
+    fn matches<'s>(
         &self,
         predicate: usize,
         cluster: &Cluster,
-        hub: &dyn Hub,
+        scores: &dyn Fn(&str, &str) -> Option<&'s Scores>,
         steps: &mut u64,
     ) -> Result<bool, Excess> {
         if !self.selectors.matches(cluster) {
             return Ok(false);
         }
-        match self.evaluate(predicate, cluster, hub, steps) {
+        match self.evaluate(predicate, cluster, scores, steps) {
             Evaluated::Selected => Ok(true),
             Evaluated::Unselected(..) => Ok(false),
             Evaluated::Stopped(excess) => Err(excess),
         }
     }
 
-    fn mismatch(&self, predicate: usize, cluster: &Cluster, hub: &dyn Hub) -> Option<Mismatch> {
+    fn mismatch<'s>(
+        &self,
+        predicate: usize,
+        cluster: &Cluster,
+        scores: &dyn Fn(&str, &str) -> Option<&'s Scores>,
+    ) -> Option<Mismatch> {
         if let Some(unmet) = self.selectors.unmet(cluster) {
             return Some(Mismatch {
                 predicate,
@@ -211,7 +248,7 @@ impl Predicate {
                 error: None,
             });
         }
-        let (expression, error) = match self.evaluate(predicate, cluster, hub, &mut 0) {
+        let (expression, error) = match self.evaluate(predicate, cluster, scores, &mut 0) {
             Evaluated::Selected => return None,
             Evaluated::Unselected(expression, error) => (expression, error),
             Evaluated::Stopped(excess) => {
@@ -231,15 +268,14 @@ impl Predicate {
     }
 
     /// Evaluates the expressions until one of them does not select the cluster, and adds the steps that they took.
-    fn evaluate(
+    fn evaluate<'s>(
         &self,
         predicate: usize,
         cluster: &Cluster,
-        hub: &dyn Hub,
+        scores: &dyn Fn(&str, &str) -> Option<&'s Scores>,
         steps: &mut u64,
     ) -> Evaluated<'_> {
         let mut budget = CLUSTER_BUDGET;
-        let scores = |cluster: &str, name: &str| hub.scores(cluster, name);
         let mut evaluated = Evaluated::Selected;
         for (index, expression) in self.expressions.iter().enumerate() {
             let Some(object) = &cluster.object else {
@@ -248,7 +284,7 @@ impl Predicate {
                 break;
             };
             let is_shared = budget < BUDGET;
-            evaluated = match cel::selects(expression, object, &scores, &mut budget) {
+            evaluated = match cel::selects(expression, object, scores, &mut budget) {
                 Ok(true) => continue,
                 Ok(false) => Evaluated::Unselected(expression, None),
                 Err(Failure::Error(message)) => Evaluated::Unselected(expression, Some(message)),

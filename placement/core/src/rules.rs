@@ -3,9 +3,10 @@
 use berth_api::Placement;
 use berth_api::placement::{PlacementSpec, SortBy};
 
+use crate::facts::{Cluster, Scores};
 use crate::groups::{GroupRules, Order};
 use crate::misconfigured::Misconfiguration;
-use crate::predicates::Predicates;
+use crate::predicates::{Matched, Predicates};
 use crate::prioritizers::{Prioritizer, Weights};
 use crate::spread::Constraints;
 use crate::taints::Tolerations;
@@ -42,6 +43,8 @@ pub struct Settings {
     pub on_fault: OnFault,
     /// The budget of all CEL expressions of a placement on all clusters, in steps. OCM has none.
     pub cel_budget: u64,
+    /// The budget of all CEL expressions of the placements in a namespace in a minute, in steps. OCM has none.
+    pub cel_rate: u64,
 }
 
 impl Default for Settings {
@@ -51,6 +54,8 @@ impl Default for Settings {
             on_fault: OnFault::default(),
             // A few seconds of one core; 5,000 steps for each of 10,000 clusters.
             cel_budget: 50_000_000,
+            // Two of the most expensive placements. A seventh of one core.
+            cel_rate: 100_000_000,
         }
     }
 }
@@ -120,6 +125,23 @@ impl Rules {
         self.spec
             .as_ref()
             .is_ok_and(|spec| spec.predicates.use_cel())
+    }
+
+    /// Matches a cluster with the predicates. This may take long if they have CEL expressions.
+    #[must_use]
+    pub fn matched<'s>(
+        &self,
+        cluster: &Cluster,
+        scores: &dyn Fn(&str, &str) -> Option<&'s Scores>,
+    ) -> Option<Matched> {
+        let spec = self.spec.as_ref().ok()?;
+        Some((spec.predicates).matched(cluster, scores, self.settings.cel_budget))
+    }
+
+    /// The settings.
+    #[must_use]
+    pub fn settings(&self) -> Settings {
+        self.settings
     }
 
     /// Returns whether scores, reasons and counts are recorded ([`Gates::scores`]).

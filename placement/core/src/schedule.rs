@@ -9,7 +9,7 @@ use crate::eligible::Eligible;
 use crate::facts::{Cluster, Scores};
 use crate::groups::Group;
 use crate::misconfigured::Misconfiguration;
-use crate::predicates::Excess;
+use crate::predicates::{Excess, Matched};
 use crate::ranking::{Ranked, best};
 use crate::rules::{OnFault, Rules, Spec};
 use crate::scoring::{Scoring, Sources, expiry};
@@ -34,6 +34,11 @@ pub trait Hub {
 
     /// The scores of the AddOnPlacementScore with this name in the cluster's namespace.
     fn scores(&self, cluster: &str, name: &str) -> Option<&Scores>;
+
+    /// What [`Rules::matched`] found out about the cluster before. `None`: the evaluation finds it out.
+    fn matched(&self, _cluster: &str) -> Option<Matched> {
+        None
+    }
 }
 
 /// The input of an evaluation.
@@ -104,6 +109,12 @@ pub enum Fault<'a> {
         /// The expression and its budget.
         excess: Excess,
     },
+    /// The CEL expressions of the placements in its namespace have spent their budget, so it is evaluated later. Its decisions are kept,
+    /// whatever [`OnFault`] says.
+    Postponed {
+        /// The budget of a minute, in steps.
+        budget: u64,
+    },
     /// It has CEL expressions, and the whole object of a cluster is not known ([`Cluster::object`]). Its decisions are kept, whatever
     /// [`OnFault`] says.
     NotRead,
@@ -155,6 +166,16 @@ pub fn schedule<'a>(rules: &'a Rules, scene: Scene<'a>) -> Schedule<'a> {
             None => Schedule::evaluated(rules, spec, scene),
         },
     }
+}
+
+/// The schedule of a placement whose CEL expressions must wait: it keeps its decisions. Without CEL expressions it is evaluated.
+#[must_use]
+pub fn postponed<'a>(rules: &'a Rules, scene: Scene<'a>) -> Schedule<'a> {
+    if !rules.uses_cel() || scene.eligible.broken().is_some() {
+        return schedule(rules, scene);
+    }
+    let budget = rules.settings.cel_rate;
+    Schedule::faulty(rules, scene, Fault::Postponed { budget })
 }
 
 // === impl Scene ===
@@ -237,16 +258,20 @@ impl<'a> Schedule<'a> {
         let mut counts = Counts::default();
         let mut next = None;
         let mut ranked = Vec::new();
-        let mut steps = 0;
+        let mut steps = 0_u64;
         let mut excess: Option<(&str, Excess)> = None;
+        let budget = rules.settings.cel_budget;
+        let scores = |cluster: &str, name: &str| scene.hub.scores(cluster, name);
         for cluster in scene.eligible.candidates.iter().copied() {
             counts.candidates += 1;
-            let matched = spec.predicates.matches(cluster, scene.hub, &mut steps);
-            let budget = rules.settings.cel_budget;
+            let matched = scene.hub.matched(&cluster.name);
+            let matched =
+                matched.unwrap_or_else(|| spec.predicates.matched(cluster, &scores, budget));
+            steps = steps.saturating_add(matched.steps);
             if steps > budget {
                 return Self::faulty(rules, scene, Fault::TooCostly { budget });
             }
-            match matched {
+            match matched.result {
                 Ok(true) => {}
                 Ok(false) => {
                     counts.unmatched += 1;
@@ -440,6 +465,7 @@ impl Fault<'_> {
             Self::Misconfigured(_) | Self::Set { .. } => true,
             Self::TooCostly { .. }
             | Self::TooCostlyOn { .. }
+            | Self::Postponed { .. }
             | Self::NotRead
             | Self::TooLarge { .. } => false,
         }
@@ -451,9 +477,11 @@ impl Fault<'_> {
         match self {
             Self::Misconfigured(mistake) => Some(mistake.field()),
             Self::TooCostlyOn { excess, .. } => Some(excess.field()),
-            Self::Set { .. } | Self::TooCostly { .. } | Self::NotRead | Self::TooLarge { .. } => {
-                None
-            }
+            Self::Set { .. }
+            | Self::TooCostly { .. }
+            | Self::Postponed { .. }
+            | Self::NotRead
+            | Self::TooLarge { .. } => None,
         }
     }
 }
@@ -479,6 +507,10 @@ impl fmt::Display for Fault<'_> {
             Self::TooCostly { budget } => write!(
                 f,
                 "the CEL expressions cost too much on the clusters of the placement: they exceed the limit of {budget} steps; make them simpler, or put label selectors before them"
+            ),
+            Self::Postponed { budget } => write!(
+                f,
+                "the CEL expressions of the Placements in this namespace cost too much: they exceed the limit of {budget} steps in a minute, so this Placement waits; the decisions are kept as they were; make the expressions simpler, or put label selectors before them"
             ),
             Self::TooCostlyOn { cluster, excess } => write!(
                 f,

@@ -1,6 +1,7 @@
 //! Applies changes of the hub's objects to the view.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use berth_api::cluster_set::Membership;
 use berth_placement_core::{Cluster, Scores};
@@ -84,7 +85,7 @@ impl View {
         &mut self,
         namespace: &str,
         name: &str,
-        placement: PlacementFacts,
+        mut placement: PlacementFacts,
         is_own: bool,
     ) {
         let key = Key::new(namespace, name);
@@ -95,9 +96,12 @@ impl View {
         }
         let names = self.placements.entry(namespace.to_owned()).or_default();
         let (name, reads) = (key.name.clone(), placement.reads.clone());
-        let is_same = names
-            .get(&name)
-            .is_some_and(|old| placement.has_spec_of(old));
+        let same = names.get(&name).filter(|old| placement.has_spec_of(old));
+        let is_same = same.is_some();
+        if let Some(old) = same {
+            // What CEL expressions made of clusters is known by the rules.
+            placement.rules = old.rules.clone();
+        }
         let old = names.insert(name, placement);
         if !is_same {
             if let Some(old) = old {
@@ -188,13 +192,13 @@ impl View {
             cluster.object = None;
         }
         self.clusters.bound(&mut cluster);
-        match self.clusters.difference(&mut cluster) {
+        match self.clusters.difference(&cluster) {
             Difference::Nothing => return,
             Difference::Object => return self.object_changed(cluster, is_listing),
             Difference::Facts => {}
         }
         let name = cluster.name.clone();
-        let new = cluster.clone();
+        let new = Arc::new(cluster);
         let old = self.clusters.get(&name);
         let stays =
             old.is_some_and(|old| (old.is_deleting, &old.labels) == (new.is_deleting, &new.labels));
@@ -203,7 +207,7 @@ impl View {
         } else {
             self.sets_with(&name)
         };
-        let (slot, old) = self.clusters.insert(cluster);
+        let (slot, old) = self.clusters.insert(new.clone());
         let is_in = if stays {
             BTreeSet::new()
         } else {
@@ -225,7 +229,7 @@ impl View {
         } else {
             (was_in, is_in)
         };
-        self.wake_for_cluster((old.as_ref(), Some(&new)), (&was_in, &is_in), now);
+        self.wake_for_cluster((old.as_deref(), Some(&new)), (&was_in, &is_in), now);
         if old.is_none_or(|old| old.is_deleting != new.is_deleting) {
             self.wake_users_of_broken_sets();
         }
@@ -234,7 +238,7 @@ impl View {
     /// Sets the whole object of a cluster of which nothing else changed. When the objects of all clusters are being listed, for the first
     /// placement that reads them, it wakes no placement: the end of the list does.
     fn object_changed(&mut self, cluster: Cluster, is_listing: bool) {
-        let (slot, old) = self.clusters.insert(cluster);
+        let (slot, old) = self.clusters.insert(Arc::new(cluster));
         let was_known = old.is_some_and(|old| old.object.is_some());
         if was_known || !is_listing {
             self.wake_readers_of_object(slot);
@@ -250,7 +254,7 @@ impl View {
             }
         }
         let old = self.clusters.remove(name);
-        self.wake_for_cluster((old.as_ref(), None), (&was_in, &BTreeSet::new()), now);
+        self.wake_for_cluster((old.as_deref(), None), (&was_in, &BTreeSet::new()), now);
         self.wake_users_of_broken_sets();
     }
 
@@ -315,16 +319,18 @@ impl View {
     }
 
     fn scores_changed(&mut self, cluster: &str, name: &str, scores: Option<Scores>) {
-        let of_cluster = self.scores.entry(cluster.to_owned()).or_default();
-        let is_same = of_cluster.get(name) == scores.as_ref();
-        match scores {
-            Some(scores) => of_cluster.insert(name.to_owned(), scores),
-            None => of_cluster.remove(name),
-        };
-        if of_cluster.is_empty() {
-            self.scores.remove(cluster);
-        }
+        let known = self.scores.get(cluster).and_then(|all| all.get(name));
+        let is_same = known == scores.as_ref();
         if !is_same {
+            let all = Arc::make_mut(&mut self.scores);
+            let of_cluster = Arc::make_mut(all.entry(cluster.to_owned()).or_default());
+            match scores {
+                Some(scores) => of_cluster.insert(name.to_owned(), scores),
+                None => of_cluster.remove(name),
+            };
+            if of_cluster.is_empty() {
+                all.remove(cluster);
+            }
             if let Some(slot) = self.clusters.find(cluster) {
                 self.journal.note(slot);
             }

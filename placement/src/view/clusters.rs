@@ -11,7 +11,8 @@ const LARGEST: usize = 256 << 20;
 /// The ManagedClusters.
 #[derive(Debug)]
 pub(crate) struct Clusters {
-    slots: Vec<Option<Cluster>>,
+    /// Shared with threads that evaluate CEL expressions.
+    slots: Vec<Option<Arc<Cluster>>>,
     by_name: HashMap<String, usize>,
     free: Vec<usize>,
     /// The whole objects that are kept, and those that are left out, in bytes.
@@ -51,6 +52,11 @@ impl Clusters {
     }
 
     pub(crate) fn at(&self, slot: usize) -> Option<&Cluster> {
+        self.slots.get(slot)?.as_deref()
+    }
+
+    /// A cluster, as it is now.
+    pub(crate) fn shared(&self, slot: usize) -> Option<&Arc<Cluster>> {
         self.slots.get(slot)?.as_ref()
     }
 
@@ -75,30 +81,23 @@ impl Clusters {
     }
 
     /// How this object differs from the stored one.
-    pub(crate) fn difference(&mut self, new: &mut Cluster) -> Difference {
-        let slot = self.find(&new.name);
-        let Some(old) = slot.and_then(|slot| self.slots[slot].as_mut()) else {
-            return Difference::Facts;
-        };
+    pub(crate) fn difference(&self, new: &Cluster) -> Difference {
+        let old = self.get(&new.name).filter(|old| old.has_facts_of(new));
         // The objects are compared last: they are large.
-        let objects = (old.object.take(), new.object.take());
-        let has_same_facts = *old == *new;
-        let has_same_object = !has_same_facts || objects.0 == objects.1;
-        (old.object, new.object) = objects;
-        match (has_same_facts, has_same_object) {
-            (true, true) => Difference::Nothing,
-            (true, false) => Difference::Object,
-            (false, _) => Difference::Facts,
+        match old {
+            Some(old) if old.object == new.object => Difference::Nothing,
+            Some(_) => Difference::Object,
+            None => Difference::Facts,
         }
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (usize, &Cluster)> {
         let slots = self.slots.iter().enumerate();
-        slots.filter_map(|(slot, cluster)| Some((slot, cluster.as_ref()?)))
+        slots.filter_map(|(slot, cluster)| Some((slot, cluster.as_deref()?)))
     }
 
     /// Adds or replaces a cluster. Returns its slot.
-    pub(crate) fn insert(&mut self, cluster: Cluster) -> (usize, Option<Cluster>) {
+    pub(crate) fn insert(&mut self, cluster: Arc<Cluster>) -> (usize, Option<Arc<Cluster>>) {
         let slot = match self.by_name.get(&cluster.name) {
             Some(slot) => *slot,
             None => {
@@ -112,7 +111,7 @@ impl Clusters {
         };
         let (kept, left_out) = bytes(&cluster);
         let old = self.slots[slot].replace(cluster);
-        self.forget(old.as_ref());
+        self.forget(old.as_deref());
         self.kept += kept;
         self.left_out += left_out;
         (slot, old)
@@ -128,17 +127,17 @@ impl Clusters {
     /// Drops the whole objects of all clusters.
     pub(crate) fn drop_objects(&mut self) {
         for cluster in self.slots.iter_mut().flatten() {
-            cluster.object = None;
+            Arc::make_mut(cluster).object = None;
         }
         (self.kept, self.left_out) = (0, 0);
     }
 
     /// Removes a cluster. The caller has removed its slot from all sets.
-    pub(crate) fn remove(&mut self, name: &str) -> Option<Cluster> {
+    pub(crate) fn remove(&mut self, name: &str) -> Option<Arc<Cluster>> {
         let slot = self.by_name.remove(name)?;
         self.free.push(slot);
         let old = self.slots[slot].take();
-        self.forget(old.as_ref());
+        self.forget(old.as_deref());
         old
     }
 }

@@ -1,17 +1,19 @@
 //! The evaluation of a placement on the view: the scene of the pure scheduler, made of what the view keeps.
 
+use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, LazyLock};
 
 use berth_placement_core::{
-    Cluster, Eligible, EligibleSet, Hub, Prioritizer, Rules, Scene, Scores, judged, schedule,
+    Cluster, Eligible, EligibleSet, Hub, Matched, Prioritizer, Rules, Scene, Scores, judged,
+    postponed, schedule,
 };
 use jiff::Timestamp;
 
 use super::kept::{Bench, Evaluation};
 use super::members::Members;
-use super::{Key, Set, View};
+use super::{Key, Known, Set, View};
 use crate::facts::PlacementFacts;
 use crate::wanted::Wanted;
 
@@ -23,6 +25,7 @@ struct SeenBy<'a> {
     balances: bool,
     own: OnceCell<HashMap<&'a str, u64>>,
     most_foreign: OnceCell<u64>,
+    known: Option<&'a Known>,
 }
 
 // === impl View ===
@@ -38,10 +41,35 @@ impl View {
         Some(self.evaluate_anew(placement, &seen, now))
     }
 
-    /// As [`Self::evaluate`], but from what was kept of the placement's last evaluation, and keeps this one.
-    pub(crate) fn evaluate_kept(&mut self, key: &Key, now: Timestamp) -> Option<Arc<Wanted>> {
+    /// The result for a placement whose CEL expressions must wait until then.
+    pub(crate) fn postpone(
+        &self,
+        key: &Key,
+        now: Timestamp,
+        until: Timestamp,
+    ) -> Option<Arc<Wanted>> {
+        let placement = self.placement(key)?;
+        let seen = SeenBy::new(self, key, &placement.rules);
+        let wanted = Wanted::new(&postponed(
+            &placement.rules,
+            self.scene(placement, &seen, now),
+        ));
+        Some(Arc::new(Wanted {
+            next: Some(until),
+            ..wanted
+        }))
+    }
+
+    /// As [`Self::evaluate`], but from what was kept of the placement's last evaluation, and keeps this one. CEL expressions are not
+    /// evaluated on clusters of which the result is known.
+    pub(crate) fn evaluate_kept(
+        &mut self,
+        key: &Key,
+        known: &Known,
+        now: Timestamp,
+    ) -> Option<Arc<Wanted>> {
         let old = self.kept.take(key);
-        let (wanted, new) = self.evaluate_from(key, old, now)?;
+        let (wanted, new) = self.evaluate_from(key, old, known, now)?;
         if let Some(new) = new {
             self.kept.put(key, new);
         }
@@ -56,9 +84,10 @@ impl View {
         key: &Key,
         now: Timestamp,
     ) -> [Option<(Arc<Wanted>, Option<Vec<i64>>)>; 2] {
-        let anew = self.evaluate_from(key, None, now);
+        let known = Known::default();
+        let anew = self.evaluate_from(key, None, &known, now);
         let old = self.kept.take(key);
-        let kept = self.evaluate_from(key, old, now);
+        let kept = self.evaluate_from(key, old, &known, now);
         let [kept, anew] = [kept, anew].map(|it| {
             it.map(|(wanted, kept)| {
                 let number = wanted.counts.selected;
@@ -76,6 +105,7 @@ impl View {
         &self,
         key: &Key,
         old: Option<Evaluation>,
+        known: &Known,
         now: Timestamp,
     ) -> Option<(Arc<Wanted>, Option<Evaluation>)> {
         let placement = self.placement(key)?;
@@ -84,6 +114,7 @@ impl View {
         }
         let rules = &placement.rules;
         let mut seen = SeenBy::new(self, key, rules);
+        seen.known = Some(known).filter(|it| it.is_of(rules));
         let most_foreign = old.as_ref().and_then(|it| it.most_foreign(&self.balance));
         if let Some(most_foreign) = most_foreign {
             seen.most_foreign = most_foreign.into();
@@ -132,14 +163,25 @@ impl View {
         seen: &SeenBy<'_>,
         now: Timestamp,
     ) -> Wanted {
+        Wanted::new(&schedule(
+            &placement.rules,
+            self.scene(placement, seen, now),
+        ))
+    }
+
+    fn scene<'a>(
+        &'a self,
+        placement: &'a PlacementFacts,
+        seen: &'a SeenBy<'_>,
+        now: Timestamp,
+    ) -> Scene<'a> {
         let rules = &placement.rules;
-        let scene = Scene {
+        Scene {
             eligible: self.eligible(rules),
             previous: self.listed_for(rules.namespace(), rules.name()),
             hub: seen,
             now,
-        };
-        Wanted::new(&schedule(rules, scene))
+        }
     }
 
     /// The clusters that the decisions of a placement list.
@@ -163,7 +205,7 @@ impl View {
     }
 
     /// The sets that a placement may select from, without their clusters.
-    fn chosen_sets(&self, rules: &Rules) -> Eligible<'_> {
+    pub(super) fn chosen_sets(&self, rules: &Rules) -> Eligible<'_> {
         let bound = self.bound_to(rules.namespace());
         let sets = bound.map(|(name, set)| EligibleSet {
             name,
@@ -174,16 +216,21 @@ impl View {
 
     fn eligible(&self, rules: &Rules) -> Eligible<'_> {
         let mut eligible = self.chosen_sets(rules);
-        let mut chosen = eligible.sets.iter();
-        let mut chosen = chosen.by_ref().filter_map(|it| self.sets.get(it.name));
-        if let Some(first) = chosen.next() {
-            let mut members = std::borrow::Cow::Borrowed(&first.members);
-            for set in chosen {
-                members.to_mut().add(&set.members);
-            }
+        if let Some(members) = self.members_of(&eligible) {
             eligible.candidates = self.those(&members);
         }
         eligible
+    }
+
+    /// The clusters of these sets. `None` without a set.
+    pub(super) fn members_of(&self, eligible: &Eligible<'_>) -> Option<Cow<'_, Members>> {
+        let chosen = eligible.sets.iter();
+        let mut chosen = chosen.filter_map(|it| self.sets.get(it.name));
+        let mut members = Cow::Borrowed(&chosen.next()?.members);
+        for set in chosen {
+            members.to_mut().add(&set.members);
+        }
+        Some(members)
     }
 
     fn those(&self, members: &Members) -> Vec<&Cluster> {
@@ -202,6 +249,7 @@ impl<'a> SeenBy<'a> {
             balances: rules.uses(&Prioritizer::Balance),
             own: OnceCell::new(),
             most_foreign: OnceCell::new(),
+            known: None,
         }
     }
 
@@ -247,5 +295,9 @@ impl Hub for SeenBy<'_> {
 
     fn scores(&self, cluster: &str, name: &str) -> Option<&Scores> {
         self.view.scores.get(cluster)?.get(name)
+    }
+
+    fn matched(&self, cluster: &str) -> Option<Matched> {
+        self.known?.matched(cluster)
     }
 }

@@ -16,7 +16,7 @@ use berth_placement_core::{
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::{Circumstances, Key, View};
+use super::{Circumstances, Key, Known, View};
 use crate::facts::{DecisionFacts, PlacementFacts};
 use crate::kinds::{Fact, Kind};
 use crate::wanted::Wanted;
@@ -207,7 +207,8 @@ impl Hub {
     /// Evaluates a placement, and stores its decisions.
     fn evaluate(&mut self, key: &Key) -> Option<Wanted> {
         let anew = self.view.evaluate(key, self.now);
-        let wanted = self.view.evaluate_kept(key, self.now);
+        let known = matched(&self.view, key);
+        let wanted = self.view.evaluate_kept(key, &known, self.now);
         let wanted = wanted.map(|it| (*it).clone());
         assert_eq!(wanted, anew, "from what was kept");
         if let Some(wanted) = &wanted {
@@ -227,6 +228,16 @@ impl Hub {
         self.decide(&format!("{}-decision-1", key.name), listed);
         self.view.written(key);
     }
+}
+
+/// What the CEL expressions of a placement make of the clusters, found out apart from the view.
+fn matched(view: &View, key: &Key) -> Known {
+    let mut known = Known::default();
+    if let Some(matching) = view.unmatched(key, &known) {
+        known.add(matching.run().0);
+    }
+    assert!(view.unmatched(key, &known).is_none(), "{key:?}");
+    known
 }
 
 fn put<K: Clone + Ord, V>(map: &mut BTreeMap<K, V>, key: &K, value: Option<V>) {

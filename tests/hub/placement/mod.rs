@@ -3,6 +3,7 @@
 //! It has the rights of `manifests/placement`, and no others. Each test has its own sets, clusters and namespaces.
 
 mod cel;
+mod costly;
 mod debug;
 mod fairness;
 mod following;

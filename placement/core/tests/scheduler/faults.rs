@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use berth_placement_core::{OnFault, Settings};
+use berth_placement_core::{CelObject, Cluster, OnFault, Rules, Settings};
 use serde_json::{Value, json};
 
 use crate::bench::{Bench, NAMESPACE, membership};
@@ -151,6 +151,28 @@ fn expressions_that_cost_too_much_keep_decisions_too() {
         satisfied.message
     );
     assert_eq!(seen.conditions.misconfigured.status, "False");
+}
+
+#[test]
+fn predicates_after_the_budget_of_a_placement_are_not_evaluated() {
+    // Each of these predicates takes about 3,000 steps on a cluster, and matches none.
+    let list: Vec<_> = (0..1_000).collect();
+    let expression = format!("{list:?}.exists(x, x < 0)");
+    let predicate =
+        json!({"requiredClusterSelector": {"celSelector": {"celExpressions": [expression]}}});
+    let spec = json!({"spec": {"predicates": vec![predicate; 20]}});
+    let placement = serde_json::from_value(spec).unwrap();
+    let settings = Settings {
+        cel_budget: 10_000,
+        ..Settings::default()
+    };
+    let rules = Rules::new(&placement, settings);
+    let cluster = Cluster {
+        object: Some(Arc::new(CelObject::new(&json!({})))),
+        ..Cluster::default()
+    };
+    let matched = rules.matched(&cluster, &|_, _| None).unwrap();
+    assert!((10_001..20_000).contains(&matched.steps), "{matched:?}");
 }
 
 /// An expression that is true, and takes about 16,000 steps for each of these copies of a text of 64 KiB.

@@ -6,7 +6,7 @@ use berth_placement_core::{Counts, Gates};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{Change, Hub};
+use super::{Change, Hub, Known};
 use crate::view::Key;
 use crate::wanted::Wanted;
 
@@ -217,7 +217,7 @@ proptest! {
             match turn {
                 Turn::Change(change) => drop(hub.apply(&change)),
                 Turn::Begins(key) => {
-                    if let Some(wanted) = hub.view.evaluate_kept(&key, hub.now) {
+                    if let Some(wanted) = hub.view.evaluate_kept(&key, &Known::default(), hub.now) {
                         hub.view.writes(&key, &wanted.clusters);
                         writing.insert(key, (*wanted).clone());
                     }
@@ -265,7 +265,7 @@ proptest! {
             // Those that are not due catch up with several changes at once.
             let keys: Vec<_> = hub.placements.keys().cloned().collect();
             for key in keys.iter().filter(|_| round % 4 == 3) {
-                let wanted = hub.view.evaluate_kept(key, hub.now);
+                let wanted = hub.view.evaluate_kept(key, &Known::default(), hub.now);
                 let wanted = wanted.map(|it| (*it).clone());
                 prop_assert_eq!(wanted, hub.view.evaluate(key, hub.now), "{:?}", key);
             }

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use berth_placement_core::{CelObject, Cluster, OnFault, Settings};
+use jiff::SignedDuration;
 use serde_json::{Value, json};
 
-use super::{Change, Circumstances, Hub};
+use super::{Change, Circumstances, Hub, Known};
 use crate::facts::PlacementFacts;
 use crate::kinds::{Fact, Kind};
 use crate::view::Key;
@@ -195,4 +196,85 @@ fn expressions_that_cost_too_much_keep_the_decisions_of_their_placement() {
     let condition = wanted.conditions.satisfied;
     assert_eq!(condition.reason, "NotAllDecisionsScheduled");
     assert!(condition.message.contains("cost too much"), "{condition:?}");
+}
+
+#[test]
+fn what_changes_while_expressions_are_evaluated_is_evaluated_again() {
+    let (mut hub, key) = hub();
+    assert!(
+        hub.view.unmatched(&key, &Known::default()).is_none(),
+        "not read"
+    );
+    for name in ["a", "b"] {
+        see(&mut hub, cluster(name, "v1.31.0", true), true);
+    }
+    let mut known = Known::default();
+    let mut matches = |hub: &mut Hub, sentence: &str| {
+        let matching = hub.view.unmatched(&key, &known);
+        let names: Vec<_> = matching.iter().flat_map(|it| it.names()).collect();
+        let names = names.join(" ");
+        if let Some(matching) = matching {
+            known.add(matching.run().0);
+        }
+        let wanted = hub.view.evaluate_kept(&key, &known, hub.now);
+        let anew = hub.view.evaluate(&key, hub.now);
+        assert_eq!(wanted.map(|it| (*it).clone()), anew, "{sentence}");
+        names
+    };
+    assert_eq!(matches(&mut hub, "at first"), "a b");
+    assert_eq!(matches(&mut hub, "nothing changes"), "");
+    see(&mut hub, cluster("a", "v1.20.0", true), false);
+    assert_eq!(matches(&mut hub, "an object"), "a");
+    hub.apply(&Change::Scores("b".to_owned(), Some((1, None))));
+    assert_eq!(matches(&mut hub, "scores"), "b");
+    see(&mut hub, cluster("c", "v1.31.0", true), false);
+    assert_eq!(matches(&mut hub, "another cluster"), "c");
+    hub.apply(&Change::Cluster("c".to_owned(), None));
+    assert_eq!(matches(&mut hub, "one is gone"), "");
+    hub.apply(&Change::Placement(key.clone(), Some(spec(&["true"]))));
+    assert_eq!(matches(&mut hub, "the spec"), "a b");
+    hub.apply(&Change::Placement(
+        key.clone(),
+        Some(json!({"numberOfClusters": 1})),
+    ));
+    assert_eq!(matches(&mut hub, "a spec without expressions"), "");
+}
+
+#[test]
+fn a_placement_that_waits_for_the_budget_of_its_namespace_keeps_its_decisions() {
+    let (mut hub, key) = hub();
+    for name in ["a", "b"] {
+        see(&mut hub, cluster(name, "v1.31.0", true), true);
+    }
+    assert_eq!(hub.evaluate(&key).map(|it| it.names().len()), Some(2));
+    hub.apply(&Change::Placement(key.clone(), Some(spec(&["false"]))));
+    let until = hub.now + SignedDuration::from_secs(7);
+    let wanted = hub
+        .view
+        .postpone(&key, hub.now, until)
+        .expect("a placement");
+    assert_eq!(
+        wanted.clusters,
+        WantedClusters::Kept(vec!["a".to_owned(), "b".to_owned()])
+    );
+    assert_eq!(wanted.next, Some(until));
+    let condition = &wanted.conditions.satisfied;
+    assert_eq!(
+        (condition.status, condition.reason),
+        ("False", "NotAllDecisionsScheduled")
+    );
+    assert!(
+        condition
+            .message
+            .contains("limit of 100000000 steps in a minute, so this Placement waits;"),
+        "{condition:?}"
+    );
+    assert_eq!(wanted.conditions.misconfigured.status, "False");
+    // A mistake is reported at once.
+    hub.apply(&Change::Placement(key.clone(), Some(spec(&["wrong("]))));
+    let wanted = hub
+        .view
+        .postpone(&key, hub.now, until)
+        .expect("a placement");
+    assert_eq!(wanted.conditions.misconfigured.status, "True");
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use berth_placement_core::Cluster;
 use serde_json::{Value, json};
 
-use super::{Change, Hub};
+use super::{Change, Hub, Known};
 use crate::kinds::Fact;
 use crate::view::Key;
 use crate::wanted::Wanted;
@@ -130,7 +130,7 @@ fn measure(clusters: usize) {
                 let [mut evaluating, mut storing] = [Duration::ZERO; 2];
                 for key in &woken {
                     let begun = Instant::now();
-                    let wanted = hub.view.evaluate_kept(key, hub.now);
+                    let wanted = hub.view.evaluate_kept(key, &Known::default(), hub.now);
                     let evaluated = Instant::now();
                     if let Some(wanted) = wanted.filter(|_| writes) {
                         store(&mut hub, key, &wanted);
@@ -170,7 +170,7 @@ fn known(hub: &Hub, number: usize) -> Cluster {
 
 /// Evaluates a placement. `writes`: its decisions count for others from now on.
 fn evaluate(hub: &mut Hub, key: &Key, writes: bool) {
-    let wanted = hub.view.evaluate_kept(key, hub.now);
+    let wanted = hub.view.evaluate_kept(key, &Known::default(), hub.now);
     if let Some(wanted) = wanted.filter(|_| writes) {
         store(hub, key, &wanted);
     }
