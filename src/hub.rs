@@ -12,7 +12,7 @@ use crate::certificates::{KeeperArgs, OnHub};
 use crate::controller::{Components, LifecycleArgs, Selection, SelectionArgs, WhenLost};
 use crate::feature_gates::{self, Of};
 use crate::hub_component::HubComponentArgs;
-use crate::leading::together;
+use crate::leading::{Elections, together};
 use crate::placement::PlacementArgs;
 use crate::signals;
 use crate::webhook_server::{GateArgs, Prepared};
@@ -84,6 +84,7 @@ async fn work(args: &Args) -> anyhow::Result<()> {
     }
     let common = &args.gate.common;
     let api = common.hub().await?;
+    let elections = Elections::start(common.hub().await?)?;
     let answerer = Arc::new(HubAnswerer::new(api.clone())) as Arc<dyn Answerer>;
     let hub = OnHub {
         api: api.clone(),
@@ -99,7 +100,7 @@ async fn work(args: &Args) -> anyhow::Result<()> {
         component,
         tls,
         registry,
-        api,
+        (api, elections),
         WhenLost::StandAgain,
     );
     let controllers = controllers.await?;

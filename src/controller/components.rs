@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::lifecycle::Lifecycle;
 use crate::hub_component::HubComponent;
-use crate::leading::{HealthPort, together};
+use crate::leading::{Elections, HealthPort, together};
 use crate::placement::{PlacementSettings, Placements};
 use crate::work::Works;
 
@@ -109,10 +109,11 @@ impl Components {
         hub: HubComponent,
         tls: TlsOptions,
         registry: &Registry,
-        api: HubApi,
+        (api, elections): (HubApi, Elections),
         when_lost: WhenLost,
     ) -> anyhow::Result<Self> {
-        let mut port = HealthPort::open(api.clone(), hub.listen, tls, registry).await?;
+        let port = HealthPort::open(api.clone(), hub.listen, tls, registry).await?;
+        let mut port = port.with_elections(elections);
         let common = berth_reconcile::Metrics::new(registry)?;
         let hub = Arc::new(hub);
         let registration = selection.registration.map(|config| {

@@ -21,7 +21,7 @@ use crate::certificates::{KeeperArgs, OnHub, SecretArgs};
 use crate::common::CommonArgs;
 use crate::feature_gates::{self, Of};
 use crate::hub_component::HubComponentArgs;
-use crate::leading::together;
+use crate::leading::{Elections, together};
 use crate::placement::PlacementArgs;
 use crate::signals;
 
@@ -78,7 +78,8 @@ pub(crate) struct Args {
 
 /// Runs until a signal, or until another replica takes over.
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
-    // It mostly waits for the hub: one thread is enough for ten thousand clusters, and avoids wakeups of other threads.
+    // It mostly waits for the hub: one thread is enough for ten thousand clusters, and avoids wakeups of other threads. Leader elections,
+    // health and CEL expressions of placements have threads of their own.
     args.common.run(Builder::new_current_thread(), work(args))
 }
 
@@ -107,6 +108,7 @@ async fn work(args: &Args) -> anyhow::Result<()> {
     }
     let registry = Registry::new();
     let api = args.common.hub().await?;
+    let elections = Elections::start(args.common.hub().await?)?;
     berth_serve::metrics::process(&registry);
     let kept = if args.keep_certificates {
         let hub = OnHub {
@@ -118,7 +120,14 @@ async fn work(args: &Args) -> anyhow::Result<()> {
     } else {
         None
     };
-    let controllers = Components::new(selection, component, tls, &registry, api, WhenLost::End);
+    let controllers = Components::new(
+        selection,
+        component,
+        tls,
+        &registry,
+        (api, elections),
+        WhenLost::End,
+    );
     let controllers = controllers.await?;
     tracing::info!(
         controller = %controllers.address()?,

@@ -1,6 +1,7 @@
 //! Components that work while they lead: leader election, and the port for health and metrics of their process.
 
 mod election;
+mod elections;
 mod health;
 mod port;
 pub(crate) mod reviews;
@@ -10,17 +11,21 @@ mod standing;
 use std::sync::Arc;
 
 use berth_hub::HubApi;
-use berth_lease::{LeadingError, LeaseParams, Phase, Term, WhenLost, while_leading};
+use berth_lease::{LeadingError, LeaseParams, Phase, Term, WhenLost, while_leading_on};
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::election::{ElectionArgs, ElectionTimes};
+pub(crate) use self::elections::Elections;
 pub(crate) use self::port::HealthPort;
 pub(crate) use self::standing::Standing;
 
 /// A component that works while it leads. [`HealthPort::component`] creates it.
 pub(crate) struct Led {
+    /// The runtime of the election.
+    on: Handle,
     /// The API server with the Lease.
     api: HubApi,
     /// None: no leader election.
@@ -51,6 +56,7 @@ impl Led {
         F: Future<Output = anyhow::Result<()>>,
     {
         let Self {
+            on,
             api,
             election,
             when_lost,
@@ -67,7 +73,7 @@ impl Led {
             // Drops the term, so that the Lease can be released.
             Phase::Stopped => standing.stops(),
         };
-        let led = while_leading(&api, params, when_lost, &stop, tell, |term| {
+        let led = while_leading_on(&on, &api, params, when_lost, &stop, tell, |term| {
             work(Some(term))
         });
         led.await.map_err(|error| match error {

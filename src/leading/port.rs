@@ -13,9 +13,11 @@ use berth_serve::endpoints::Check;
 use berth_serve::{Listener, Peer, Stop, Tls, Turns};
 use prometheus::{IntGaugeVec, Registry};
 use tokio::net::TcpListener;
+use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
 use super::Led;
+use super::elections::Elections;
 use super::health::{self, Reported};
 use super::scrapers::Scrapers;
 use super::standing::{self, Standing};
@@ -23,8 +25,10 @@ use crate::ports::Address;
 
 /// The open port, and what it reports. Everything that can fail at the start is done.
 pub(crate) struct HealthPort {
-    /// The API server that checks who may read metrics, and that has the Leases.
+    /// The API server that checks who may read metrics.
     api: HubApi,
+    /// `None`: elections run on the runtime of the work, with its connections.
+    elections: Option<Elections>,
     registry: Registry,
     /// By the name of the Lease, whether this process leads.
     master: IntGaugeVec,
@@ -56,6 +60,7 @@ impl HealthPort {
         let (tls, reload) = health::tls(tls)?;
         Ok(Self {
             api,
+            elections: None,
             registry: registry.clone(),
             master,
             reported: Reported::default(),
@@ -65,6 +70,14 @@ impl HealthPort {
             tls: Arc::new(tls),
             reload,
         })
+    }
+
+    /// Runs the elections of components on a thread of their own.
+    pub(crate) fn with_elections(self, elections: Elections) -> Self {
+        Self {
+            elections: Some(elections),
+            ..self
+        }
     }
 
     /// Adds a component, whose readiness the port reports. `election`: `None` without leader election.
@@ -77,8 +90,12 @@ impl HealthPort {
         let lease = election.as_ref().map(|lease| &*lease.name);
         let standing = Arc::new(Standing::new(name, lease, self.master.clone()));
         self.reported.standings.push(Arc::clone(&standing));
+        let elections = self.elections.as_ref();
+        let (on, api) =
+            elections.map_or_else(|| (Handle::current(), self.api.clone()), Elections::on);
         Led {
-            api: self.api.clone(),
+            on,
+            api,
             election,
             when_lost,
             standing,
@@ -119,6 +136,8 @@ impl HealthPort {
         F: Future<Output = anyhow::Result<()>>,
     {
         let end = CancellationToken::new();
+        // Until the work has released its Leases.
+        let _elections = self.elections;
         let scrapers = Scrapers::new(self.api);
         let turns = self.turns.clone();
         let router = health::router(self.reported, turns, self.registry, scrapers);

@@ -22,6 +22,7 @@ pub(crate) use self::component::Placements;
 use self::debug::DebugArgs;
 use crate::controller::{Components, Selection};
 use crate::feature_gates::{self, Of};
+use crate::leading::Elections;
 use crate::signals;
 
 const EXAMPLES: &str = "\
@@ -118,12 +119,21 @@ async fn work(args: &ControllerArgs) -> anyhow::Result<()> {
     }
     let registry = Registry::new();
     berth_serve::metrics::process(&registry);
-    let api = HubApi::connect(&Access::of_server(args.kubeconfig.clone())).await?;
+    let access = Access::of_server(args.kubeconfig.clone());
+    let api = HubApi::connect(&access).await?;
+    let elections = Elections::start(HubApi::connect(&access).await?)?;
     let selection = Selection {
         placement: Some(settings),
         ..Selection::default()
     };
-    let components = Components::new(selection, component, tls, &registry, api, WhenLost::End);
+    let components = Components::new(
+        selection,
+        component,
+        tls,
+        &registry,
+        (api, elections),
+        WhenLost::End,
+    );
     let components = components.await?;
     tracing::info!(
         controller = %components.address()?,

@@ -14,6 +14,7 @@ use crate::common::{LogArgs, TlsArgs, ignored_flags};
 use crate::controller::{Components, Selection};
 use crate::feature_gates::{self, Of};
 use crate::hub_component::HubComponentArgs;
+use crate::leading::Elections;
 use crate::signals;
 
 pub(super) const EXAMPLES: &str = "\
@@ -101,12 +102,21 @@ async fn work(args: &ManagerArgs) -> anyhow::Result<()> {
     }
     let registry = Registry::new();
     berth_serve::metrics::process(&registry);
-    let api = HubApi::connect(&Access::of_server(args.kubeconfig.clone())).await?;
+    let access = Access::of_server(args.kubeconfig.clone());
+    let api = HubApi::connect(&access).await?;
+    let elections = Elections::start(HubApi::connect(&access).await?)?;
     let selection = Selection {
         work: Some(settings),
         ..Selection::default()
     };
-    let components = Components::new(selection, component, tls, &registry, api, WhenLost::End);
+    let components = Components::new(
+        selection,
+        component,
+        tls,
+        &registry,
+        (api, elections),
+        WhenLost::End,
+    );
     let components = components.await?;
     tracing::info!(
         controller = %components.address()?,

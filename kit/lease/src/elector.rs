@@ -10,6 +10,7 @@ use std::time::Duration;
 use berth_hub::{Backoff, Call, CallError, HubApi, optional};
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
@@ -38,11 +39,12 @@ pub(crate) struct Claim {
 /// The leader, and the elector's task. The task ends after `shutdown` was cancelled and the Lease released.
 pub(crate) type Spawned = (watch::Receiver<Arc<Claim>>, JoinHandle<()>);
 
-/// Stands for election until `shutdown`; then the Lease is released if it is ours.
+/// Stands for election on a runtime until `shutdown`; then the Lease is released if it is ours.
 ///
 /// # Errors
 /// The parameters are invalid.
 pub(crate) fn spawn(
+    on: &Handle,
     hub: HubApi,
     params: LeaseParams,
     shutdown: CancellationToken,
@@ -53,7 +55,7 @@ pub(crate) fn spawn(
         term: None,
     }));
     let mut elector = Elector::new(hub, params, claims);
-    let task = tokio::spawn(async move {
+    let task = on.spawn(async move {
         // `campaign` can be interrupted anywhere: `resign` reads the Lease again.
         tokio::select! {
             biased;

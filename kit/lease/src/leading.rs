@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use berth_hub::HubApi;
+use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
@@ -60,12 +61,31 @@ pub async fn while_leading<E, F: Future<Output = Result<(), E>>>(
     params: LeaseParams,
     when_lost: WhenLost,
     stop: &CancellationToken,
+    tell: impl FnMut(Phase),
+    work: impl FnMut(Term) -> F,
+) -> Result<(), LeadingError<E>> {
+    let on = Handle::current();
+    while_leading_on(&on, hub, params, when_lost, stop, tell, work).await
+}
+
+/// As [`while_leading`], with the election on another runtime: the Lease is renewed however long the work holds up its own.
+///
+/// Connections live on the runtime that opened them. So no other runtime may use those of `hub`.
+///
+/// # Errors
+/// As [`while_leading`].
+pub async fn while_leading_on<E, F: Future<Output = Result<(), E>>>(
+    on: &Handle,
+    hub: &HubApi,
+    params: LeaseParams,
+    when_lost: WhenLost,
+    stop: &CancellationToken,
     mut tell: impl FnMut(Phase),
     work: impl FnMut(Term) -> F,
 ) -> Result<(), LeadingError<E>> {
     let resign = CancellationToken::new();
     let lease = format!("{}/{}", params.namespace, params.name);
-    let (claims, elector) = spawn(hub.clone(), params, resign.clone())?;
+    let (claims, elector) = spawn(on, hub.clone(), params, resign.clone())?;
     let result = campaign(claims, &lease, when_lost, stop, &mut tell, work).await;
     // The work has ended. The Lease is released when no clone of the term is left.
     tell(Phase::Stopped);
@@ -214,6 +234,47 @@ mod tests {
             };
             assert_eq!(told, expected, "{when_lost:?}");
         }
+    }
+
+    #[test]
+    fn an_election_on_another_runtime_renews_while_the_work_holds_up_its_own() {
+        let elections = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()
+            .unwrap();
+        let own = tokio::runtime::Builder::new_current_thread();
+        let own = { own }.enable_all().build().unwrap();
+        let hub = FakeLeaseApi::default();
+        let api = hub.client("one");
+        let params = LeaseParams {
+            lease_duration: Duration::from_secs(2),
+            renew_deadline: Duration::from_secs(1),
+            retry_period: Duration::from_millis(50),
+            ..params("one")
+        };
+        let work = |term: Term| {
+            let hub = &hub;
+            async move {
+                let begun = tokio::time::Instant::now();
+                // It does not yield.
+                while hub.requests("one", begun).len() < 30 && begun.elapsed().as_secs() < 20 {
+                    std::thread::sleep(Duration::from_millis(10));
+                }
+                let lasts = term.remaining(Instant::now()).is_some();
+                let renewed = hub.requests("one", begun).len() >= 30;
+                if lasts && renewed {
+                    Ok(())
+                } else {
+                    Err("the Lease was not renewed")
+                }
+            }
+        };
+        let stop = CancellationToken::new();
+        let on = elections.handle();
+        let led = while_leading_on(on, &api, params, WhenLost::End, &stop, |_| {}, work);
+        assert!(own.block_on(led).is_ok());
+        assert_eq!(hub.holder(), "", "released");
     }
 
     #[tokio::test(start_paused = true)]

@@ -5,7 +5,7 @@
 //! - `params`: names and durations, checked as client-go checks them;
 //! - `term`: a time of leadership, as the code that writes for the leader sees it;
 //! - `elector`: the task that reads and writes the Lease;
-//! - [`while_leading`]: the loop of a program that works whenever it leads.
+//! - [`while_leading`]: the loop of a program that works whenever it leads; [`while_leading_on`]: with the election on another runtime.
 //!
 //! # Promises
 //! - A [`Term`] ends by itself, `renew_deadline` after the last request was *sent* that renewed it. No other process takes
@@ -32,6 +32,6 @@ mod term;
 #[cfg(test)]
 mod testing;
 
-pub use leading::{LeadingError, Phase, WhenLost, while_leading};
+pub use leading::{LeadingError, Phase, WhenLost, while_leading, while_leading_on};
 pub use params::{Identity, InvalidParams, LeaseParams, identity};
 pub use term::{Term, lost};

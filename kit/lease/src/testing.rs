@@ -10,6 +10,7 @@ use bytes::Bytes;
 use http::{Method, Request, Response};
 use http_body_util::{BodyExt, Full};
 use serde_json::{Value, json};
+use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
@@ -87,6 +88,7 @@ impl FakeLeaseApi {
         let shutdown = CancellationToken::new();
         let identity = params.identity.clone();
         let (claims, task) = spawn(
+            &Handle::current(),
             self.client_through(identity.name(), fault.clone()),
             params,
             shutdown.clone(),

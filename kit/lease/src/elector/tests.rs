@@ -435,7 +435,8 @@ async fn what_client_go_refuses_is_not_even_started() {
         lease_duration: secs(10),
         ..LeaseParams::new("hub", "lock", "one")
     };
-    let error = spawn(hub.client("one"), params, CancellationToken::new()).unwrap_err();
+    let on = tokio::runtime::Handle::current();
+    let error = spawn(&on, hub.client("one"), params, CancellationToken::new()).unwrap_err();
     assert_eq!(
         error,
         InvalidParams::Overlap {
