@@ -153,6 +153,8 @@ pub mod manifest_work {
     pub const APPLIED_COMPLETE: &str = "AppliedManifestWorkComplete";
     /// Reason of [`APPLIED`]: false.
     pub const APPLIED_FAILED: &str = "AppliedManifestWorkFailed";
+    /// Reason of [`APPLIED`]: false, the agent does not carry out the work, since it exceeds the agent's memory. Not in OCM.
+    pub const TOO_LARGE: &str = "AppliedManifestWorkTooLarge";
 
     /// All objects exist on the cluster.
     pub const AVAILABLE: &str = "Available";

@@ -109,6 +109,10 @@ pub(crate) struct WorkFlags {
     /// Limit on the bytes of a reported value that is raw JSON
     #[arg(long, value_name = "BYTES", default_value_t = 1024)]
     max_json_raw_length: u32,
+    /// Limit on the memory of all ManifestWorks together, as a quantity. Those that exceed it are refused: Applied is False, with the figure.
+    /// Raise the memory limit of the container with it
+    #[arg(long, value_name = "QUANTITY", default_value = "64Mi")]
+    works_memory: String,
     #[arg(long, hide = true)]
     workload_agent_workers: Option<i64>,
     #[arg(long, hide = true)]
@@ -230,12 +234,21 @@ impl WorkFlags {
         if self.max_feedback_watch.is_some() {
             warnings.extend(ignored_flags(&[("max-feedback-watch", true)]));
         }
+        let works_memory = berth_api::quantity::exact(&self.works_memory)
+            .and_then(|nanos| u64::try_from(nanos / 1_000_000_000).ok())
+            .filter(|bytes| *bytes > 0);
         let grace = Duration::try_from(self.appliedmanifestwork_eviction_grace_period);
         Ok(Settings {
             eviction_grace: grace
                 .context("--appliedmanifestwork-eviction-grace-period: cannot be negative")?,
             poll_interval: positive("status-sync-interval", self.status_sync_interval)?,
             max_json_raw: usize::try_from(self.max_json_raw_length).unwrap_or(usize::MAX),
+            works_memory: works_memory.with_context(|| {
+                format!(
+                    "--works-memory: {:?} is not a quantity of bytes, such as 64Mi",
+                    self.works_memory
+                )
+            })?,
             ..Settings::new(hub_kubeconfig, instance)
         })
     }

@@ -67,6 +67,7 @@ fn the_defaults_are_ocms() {
     assert_eq!(agent.eviction_grace, Duration::from_secs(3600));
     assert_eq!(agent.poll_interval, Duration::from_secs(10));
     assert!(!agent.raw_feedback && agent.managed_limit.is_none());
+    assert_eq!(agent.works_memory, berth_work::agent::WORKS_MEMORY);
     assert!(!agent.impersonates_executors);
     let lease = given.election.unwrap();
     assert_eq!(&*lease.name, "work-agent-lock");
@@ -98,6 +99,8 @@ fn invalid_values_are_named() {
             "--appliedmanifestwork-eviction-grace-period: cannot be negative",
         ),
         (&["--feature-gates=NoGate=true"], "unknown gate \"NoGate\""),
+        (&["--works-memory=much"], "--works-memory: \"much\" is not"),
+        (&["--works-memory=0"], "--works-memory: \"0\" is not"),
         (&["--spoke-cluster-name=A"], "--spoke-cluster-name: \"A\""),
         (&["--namespace=A"], "--namespace: \"A\""),
     ] {

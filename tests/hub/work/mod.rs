@@ -17,6 +17,7 @@ mod grants_model;
 mod ignoring;
 mod kills;
 mod labels;
+mod memory;
 mod moving;
 mod polling;
 mod refusing;

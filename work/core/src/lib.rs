@@ -11,7 +11,7 @@
 //!
 //! # A whole ManifestWork
 //! Each public module is about the whole: [`config`] finds the rules of an object, [`order`] sorts the objects, [`evaluate`](mod@evaluate)
-//! extracts what the status needs, [`report`](mod@report) makes the status, [`executor`] asks for permissions, and [`replicas`] makes
+//! extracts what the status needs, [`report`](mod@report) makes the status, [`budget`] chooses the works that fit into the agent's memory, [`executor`] asks for permissions, and [`replicas`] makes
 //! ManifestWorks on the hub. What is about one object is at the root, and its modules are private.
 //!
 //! # Compatibility
@@ -28,6 +28,7 @@ mod aggregate;
 mod applied;
 mod apply;
 mod bound;
+pub mod budget;
 mod compare;
 mod conditions;
 pub mod config;

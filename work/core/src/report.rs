@@ -15,6 +15,7 @@ use berth_api::work::{
     StatusFeedbackResult,
 };
 use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use crate::aggregate::{self, Counted};
 use crate::bound::{LARGEST, bound};
@@ -143,6 +144,16 @@ pub fn report(
         conditions: conditions.into_conditions(),
         resource_status: ManifestResourceStatus { manifests },
     }
+}
+
+/// The conditions of a ManifestWork that is not carried out. States of its objects stay as they are stored.
+#[must_use]
+pub fn refused(work: &ManifestWork, message: String, now: Timestamp) -> Vec<Condition> {
+    let stored = work.status.as_ref().map_or(&[][..], |it| &it.conditions);
+    let stamp = Stamp::new(work.metadata.generation, now);
+    let mut conditions = Conditions::new(stored, stamp);
+    conditions.set(of_work::APPLIED, FALSE, of_work::TOO_LARGE, message);
+    conditions.into_conditions()
 }
 
 // === impl Observed ===

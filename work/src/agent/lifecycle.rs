@@ -40,6 +40,9 @@ pub(crate) fn plan(world: &Agent, name: &str) -> Plan {
             None => Plan::default(),
         };
     }
+    if !world.room.has(name) {
+        return Plan::default();
+    }
     if !has_finalizer(work) {
         return with_finalizer(world, work).into();
     }

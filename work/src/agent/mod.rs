@@ -7,6 +7,7 @@
 //! - `objects`: an object that arrives is compared with its manifests, and not kept;
 //! - `permissions`: the roles and bindings of the cluster, while a ManifestWork has an executor; `executor`, `checks`: what it may do;
 //! - `pass`, `task`, `run`: apply what is missing or differs; `record`: lists it in the AppliedManifestWork;
+//! - `room`: which ManifestWorks fit into the agent's memory; the others are known without their manifests, and nothing is done for them;
 //! - `lifecycle`, `removal`: from the finalizer of a ManifestWork to the end of its AppliedManifestWork; `status`: its status.
 //!
 //! # Guarantees
@@ -31,6 +32,7 @@ mod progress;
 mod record;
 mod removal;
 mod removing;
+mod room;
 mod rows;
 mod run;
 mod settings;
@@ -52,7 +54,7 @@ use self::facts::Kind;
 use self::world::Agent;
 
 pub use self::metrics::Metrics;
-pub use self::settings::{NO_EVICTION, Settings};
+pub use self::settings::{NO_EVICTION, Settings, WORKS_MEMORY};
 
 /// The place of the hub among the API servers of the engine.
 const HUB: usize = 0;

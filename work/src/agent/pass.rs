@@ -26,7 +26,7 @@ use super::run::{Tried, learn, look, note, refusal};
 use super::targets::{self, Ready};
 use super::task::Task;
 use super::world::{Agent, Key};
-use super::{HUB, MANAGED, record};
+use super::{HUB, MANAGED, record, room};
 
 /// After so many requests without a response the rest of the pass waits: the API server is away.
 const MOST_SILENCES: usize = 3;
@@ -52,6 +52,12 @@ enum End {
 
 /// Works on a ManifestWork.
 pub(crate) async fn work(on: &Work<Agent>, name: &Arc<str>) -> Done {
+    room::decide(on);
+    if let Err(error) = room::read(on, name).await {
+        return Done::Failed {
+            wait: error.retry_after(),
+        };
+    }
     prepare(on).await;
     if let Err(failures) = on.attempt(&Key::Work(Arc::clone(name))).await {
         return failed(&failures);
@@ -99,7 +105,7 @@ async fn prepare(on: &Work<Agent>) {
 }
 
 fn ready(world: &Agent, name: &str) -> Option<Ready> {
-    let work = world.works.get(name)?;
+    let work = world.works.get(name).filter(|_| world.room.has(name))?;
     let applied = world.applied.get(&*world.applied_name(name))?;
     let is_ready = work.metadata.deletion_timestamp.is_none()
         && has_finalizer(work)
@@ -401,7 +407,8 @@ impl Agent {
         let of_applied = self
             .applied
             .get(applied.name.as_deref().unwrap_or_default());
-        (self.works.get(name)).is_some_and(|it| is_same(&it.metadata, work))
+        self.room.has(name)
+            && (self.works.get(name)).is_some_and(|it| is_same(&it.metadata, work))
             && of_applied.is_some_and(|it| {
                 it.metadata.uid == applied.uid && it.metadata.deletion_timestamp.is_none()
             })

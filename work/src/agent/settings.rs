@@ -6,6 +6,9 @@ use std::time::Duration;
 /// Upper bound on the grace period that counts as one; as with OCM, a longer one turns eviction off.
 pub const NO_EVICTION: Duration = Duration::from_secs(876_000 * 3600);
 
+/// The default of [`Settings::works_memory`]: half of the memory limit in the manifests.
+pub const WORKS_MEMORY: u64 = 64 << 20;
+
 /// The settings of the work agent.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -30,6 +33,8 @@ pub struct Settings {
     pub managed_limit: Option<(f64, u32)>,
     /// Upper bound on the requests per second to the hub, and the burst.
     pub hub_limit: Option<(f64, u32)>,
+    /// Upper bound on the memory of all ManifestWorks together, in bytes, as [`berth_work_core::budget`] estimates it.
+    pub works_memory: u64,
     /// The namespace of the agent. ManifestWorks with an executor cannot write objects in it.
     pub namespace: String,
     /// The name of this process in Events.
@@ -53,6 +58,7 @@ impl Settings {
             impersonates_executors: false,
             managed_limit: None,
             hub_limit: None,
+            works_memory: WORKS_MEMORY,
             namespace: "open-cluster-management-agent".to_owned(),
             instance: instance.to_owned(),
         }

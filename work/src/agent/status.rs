@@ -3,7 +3,8 @@
 use berth_api::Now;
 use berth_api::plan::{Action, Plan, Target, Write};
 use berth_api::work::ManifestWork;
-use berth_work_core::report::{Applied, Drift, Live, Observed, report};
+use berth_work_core::budget;
+use berth_work_core::report::{self, Applied, Drift, Live, Observed, report};
 use serde_json::json;
 
 use super::checks::Access;
@@ -21,7 +22,10 @@ pub(crate) fn plan(world: &Agent, name: &str, now: Now) -> Plan {
     let Some(work) = world.works.get(name) else {
         return Plan::default();
     };
-    if !has_finalizer(work) {
+    if let Some(cost) = world.room.refuses(name) {
+        return refused(world, work, cost, now);
+    }
+    if !has_finalizer(work) || !world.room.has(name) {
         return Plan::default();
     }
     let is_deleting = work.metadata.deletion_timestamp.is_some();
@@ -50,6 +54,17 @@ pub(crate) fn plan(world: &Agent, name: &str, now: Now) -> Plan {
         plan.look_again(at);
     }
     plan
+}
+
+/// A patch of the conditions of a ManifestWork that is not carried out, if they differ.
+fn refused(world: &Agent, work: &ManifestWork, cost: u64, now: Now) -> Plan {
+    let message = budget::message(cost, world.room.budget());
+    let conditions = report::refused(work, message, now.wall);
+    let stored = work.status.as_ref().map_or(&[][..], |it| &it.conditions);
+    match conditions == stored {
+        true => Plan::default(),
+        false => patch(world, work, json!({"conditions": conditions})).into(),
+    }
 }
 
 fn observe<'a>(
@@ -126,17 +141,22 @@ fn is_kept(work: &ManifestWork, entry: &Entry) -> bool {
 }
 
 /// A patch of the whole status. Fields that the new status leaves out are removed.
-fn write(world: &Agent, work: &ManifestWork, status: serde_json::Value) -> Write {
+fn write(world: &Agent, work: &ManifestWork, mut status: serde_json::Value) -> Write {
+    for field in ["conditions", "resourceStatus"] {
+        if status.get(field).is_none() {
+            status[field] = serde_json::Value::Null;
+        }
+    }
+    patch(world, work, status)
+}
+
+/// A patch of the status.
+fn patch(world: &Agent, work: &ManifestWork, status: serde_json::Value) -> Write {
     let metadata = &work.metadata;
-    let mut body = json!({
+    let body = json!({
         "metadata": {"uid": metadata.uid, "resourceVersion": metadata.resource_version},
         "status": status,
     });
-    for field in ["conditions", "resourceStatus"] {
-        if body["status"].get(field).is_none() {
-            body["status"][field] = serde_json::Value::Null;
-        }
-    }
     Write {
         target: Target {
             resource: works(),

@@ -42,7 +42,12 @@ pub(crate) async fn map(on: &Work<Agent>, name: &Arc<str>, ready: &Ready) {
     // Stable: manifests of one rank stay in their order.
     slots.sort_by_key(|(rank, _)| *rank);
     let slots = slots.into_iter().map(|(_, slot)| slot).collect();
-    on.change(|world, _| install(world, name, ready, slots));
+    on.change(|world, _| {
+        // It may have been refused meanwhile.
+        if world.room.has(name) {
+            install(world, name, ready, slots);
+        }
+    });
 }
 
 /// Tries again to map a manifest whose kind was not served. Returns true if it is mapped now.

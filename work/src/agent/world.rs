@@ -9,6 +9,7 @@ use berth_api::plan::{Plan, Write};
 use berth_api::work::{AppliedManifestWork, ManifestWork};
 use berth_reconcile::queue::Done;
 use berth_reconcile::{Lane, Meta, Sight as Report, Wakes, WatchError, Work, World, now};
+use berth_work_core::budget;
 use berth_work_core::grants::RbacName;
 
 use super::connection::Connection;
@@ -20,6 +21,7 @@ use super::metrics::Metrics;
 use super::objects::{Arrived, Entry, Evaluator, Known, ObjectId, Prescriptions};
 use super::permissions::Permissions;
 use super::progress::{Progress, Target, Wait, complete_objects, is_complete};
+use super::room::Room;
 use super::rows::{RowId, Rows, Sight};
 use super::settings::Settings;
 use super::{HUB, MANAGED, lifecycle, pass, removal, status, table};
@@ -41,7 +43,9 @@ pub(crate) enum Key {
 pub(crate) struct Agent {
     pub(crate) settings: Arc<Settings>,
     pub(crate) connection: Arc<Connection>,
+    /// Those that [`Agent::room`] does not have are without their manifests.
     pub(crate) works: HashMap<Arc<str>, Arc<ManifestWork>>,
+    pub(crate) room: Room,
     pub(crate) applied: HashMap<Arc<str>, Arc<AppliedManifestWork>>,
     pub(crate) progress: HashMap<Arc<str>, Progress>,
     pub(crate) objects: HashMap<ObjectId, Known>,
@@ -83,6 +87,7 @@ impl Agent {
             ..Evaluator::default()
         };
         Self {
+            room: Room::new(settings.works_memory),
             settings,
             connection,
             works: HashMap::new(),
@@ -215,8 +220,25 @@ impl Agent {
         works.map(|(name, _)| Arc::clone(name)).collect()
     }
 
-    fn work_changed(&mut self, meta: &Meta, work: Arc<ManifestWork>, wakes: &mut Wakes<Self>) {
+    /// Forgets the manifests of a work.
+    pub(crate) fn strip(&mut self, name: &str) {
+        if let Some(work) = self.works.get_mut(name) {
+            *work = Arc::new(budget::stripped(work));
+        }
+    }
+
+    /// Notes a work as it is on the hub.
+    pub(crate) fn work_changed(
+        &mut self,
+        meta: &Meta,
+        mut work: Arc<ManifestWork>,
+        wakes: &mut Wakes<Self>,
+    ) {
         let name: Arc<str> = meta.name.as_str().into();
+        let had = self.room.has(&name);
+        if !self.room.arrives(&name, &work) {
+            work = Arc::new(budget::stripped(&work));
+        }
         let former = self.works.insert(Arc::clone(&name), Arc::clone(&work));
         if let Some(version) = meta.version() {
             let (highest, last) = self.hub_versions.get_or_insert((version, version));
@@ -231,7 +253,7 @@ impl Agent {
                 && is_complete(it) == is_complete(&work)
                 && complete_objects(it).eq(complete_objects(&work))
         });
-        if !same {
+        if !same || had != self.room.has(&name) {
             wakes.wake(Key::Work(Arc::clone(&name)));
         }
         if former.is_none() {
@@ -395,6 +417,7 @@ impl World for Agent {
         match kind {
             Kind::Works => {
                 if self.works.remove(name).is_some() {
+                    self.room.leaves(name);
                     wakes.wake(Key::Work(name.into()));
                     wakes.wake(Key::Applied(self.applied_name(name).into()));
                 }

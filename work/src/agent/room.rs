@@ -1,0 +1,269 @@
+//! The agent's memory for ManifestWorks: which of them it carries out, and which it only knows by name.
+//!
+//! A work that does not fit is kept without its manifests, and nothing is done about its objects: nothing is applied, and nothing deleted. It is
+//! read again once there is room.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use berth_api::work::ManifestWork;
+use berth_hub::{Call, CallError, segment};
+use berth_reconcile::{RawObject, Work};
+use berth_work_core::budget::{Claim, refused};
+
+use super::HUB;
+use super::facts::{Fact, work};
+use super::targets;
+use super::world::{Agent, Key};
+
+/// The claims of all ManifestWorks.
+#[derive(Debug, Default)]
+pub(crate) struct Room {
+    /// In bytes.
+    budget: u64,
+    works: HashMap<Arc<str>, Claimed>,
+    /// The works that were refused, with their costs.
+    refused: HashMap<Arc<str>, u64>,
+    /// The cost of the works that are kept with their manifests.
+    kept: u64,
+    /// A claim has changed since the last decision.
+    is_due: bool,
+}
+
+#[derive(Debug)]
+struct Claimed {
+    claim: Claim,
+    /// UID and generation.
+    of: (Option<String>, Option<i64>),
+    /// The manifests are in memory.
+    is_kept: bool,
+}
+
+/// What a decision changes.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Changes {
+    /// These are refused, and still kept with their manifests.
+    pub(crate) strip: Vec<Arc<str>>,
+    /// These were refused, or could not be kept, and fit now.
+    pub(crate) fit: Vec<Arc<str>>,
+    /// These are refused for the first time, or with another cost.
+    pub(crate) news: Vec<(Arc<str>, u64)>,
+}
+
+// === impl Room ===
+
+impl Room {
+    pub(crate) fn new(budget: u64) -> Self {
+        Self {
+            budget,
+            ..Self::default()
+        }
+    }
+
+    /// The budget, in bytes.
+    pub(crate) fn budget(&self) -> u64 {
+        self.budget
+    }
+
+    /// Returns the cost of a work that is refused.
+    pub(crate) fn refuses(&self, name: &str) -> Option<u64> {
+        self.refused.get(name).copied()
+    }
+
+    /// Returns true if the manifests of the work are in memory, and are to be carried out.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        !self.refused.contains_key(name) && self.works.get(name).is_none_or(|it| it.is_kept)
+    }
+
+    /// Returns true if the work fits, and has to be read again.
+    pub(crate) fn misses(&self, name: &str) -> bool {
+        !self.refused.contains_key(name) && self.works.get(name).is_some_and(|it| !it.is_kept)
+    }
+
+    /// A work was read. Returns true if its manifests can be kept until all is decided.
+    pub(crate) fn arrives(&mut self, name: &Arc<str>, work: &ManifestWork) -> bool {
+        let of = (work.metadata.uid.clone(), work.metadata.generation);
+        let known = self.works.get(name);
+        let is_same = known.is_some_and(|it| it.of == of);
+        let own = known.filter(|it| it.is_kept).map_or(0, |it| it.claim.cost);
+        let claim = Claim::of(work);
+        let others = self.kept.saturating_sub(own);
+        let fits = others.saturating_add(claim.cost) <= self.budget;
+        let is_kept = match is_same {
+            true if self.refused.contains_key(name) => false,
+            true => own > 0 || fits,
+            false => fits,
+        };
+        self.kept = others + if is_kept { claim.cost } else { 0 };
+        self.is_due |= !is_same;
+        let claimed = Claimed { claim, of, is_kept };
+        self.works.insert(Arc::clone(name), claimed);
+        is_kept
+    }
+
+    /// A work is gone.
+    pub(crate) fn leaves(&mut self, name: &str) {
+        if let Some(left) = self.works.remove(name) {
+            self.kept -= if left.is_kept { left.claim.cost } else { 0 };
+        }
+        self.refused.remove(name);
+        self.is_due = true;
+    }
+
+    /// Decides which works are refused, if a claim has changed.
+    pub(crate) fn decide(&mut self) -> Changes {
+        let mut changes = Changes::default();
+        if !std::mem::take(&mut self.is_due) {
+            return changes;
+        }
+        let claims = self.works.iter().map(|(name, it)| (&**name, it.claim));
+        let refused = refused(claims, self.budget);
+        let refused: HashMap<Arc<str>, u64> = (refused.into_iter())
+            .map(|(name, cost)| (name.into(), cost))
+            .collect();
+        for (name, work) in &mut self.works {
+            let Some(cost) = refused.get(name) else {
+                if self.refused.contains_key(name) || !work.is_kept {
+                    changes.fit.push(Arc::clone(name));
+                }
+                continue;
+            };
+            if std::mem::take(&mut work.is_kept) {
+                self.kept -= work.claim.cost;
+                changes.strip.push(Arc::clone(name));
+            }
+            if self.refused.get(name) != Some(cost) {
+                changes.news.push((Arc::clone(name), *cost));
+            }
+        }
+        self.refused = refused;
+        changes
+    }
+}
+
+/// Decides which works are carried out, and forgets the manifests of the others.
+pub(crate) fn decide(on: &Work<Agent>) {
+    let stripped = on.change(|world, wakes| {
+        let changes = world.room.decide();
+        for (name, bytes) in &changes.news {
+            tracing::warn!(
+                work = &**name,
+                bytes,
+                budget = world.room.budget(),
+                "a ManifestWork is not applied: it does not fit into --works-memory"
+            );
+        }
+        for name in &changes.strip {
+            world.strip(name);
+        }
+        let news = changes.news.iter().map(|(name, _)| name);
+        wakes.extend(news.cloned().map(Key::Status));
+        wakes.extend(changes.fit.into_iter().map(Key::Work));
+        changes.strip
+    });
+    for name in stripped {
+        targets::forget(on, &name);
+    }
+}
+
+/// Reads a work again that fits now.
+///
+/// # Errors
+/// The hub does not respond.
+pub(crate) async fn read(on: &Work<Agent>, name: &str) -> Result<(), CallError> {
+    let path = {
+        let world = on.world();
+        if !world.room.misses(name) {
+            return Ok(());
+        }
+        let (cluster, name) = (segment(&world.connection.cluster), segment(name));
+        format!(
+            "/apis/work.open-cluster-management.io/v1/namespaces/{cluster}/manifestworks/{name}"
+        )
+    };
+    let answer = match on.writer(HUB).send(Call::get(path)).await {
+        Ok(answer) => answer,
+        // The watch will report it.
+        Err(error) if error.is_absent() => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    let read = RawObject::read(answer.body.clone());
+    let read = read.map(|it| work(&it.item()).map(|fact| (it.item().meta, fact)));
+    let Ok(Ok((meta, Fact::Work(read)))) = read else {
+        return Ok(());
+    };
+    on.change(|world, wakes| {
+        // The watch may have reported another generation meanwhile.
+        let is_known = world.works.get(name).is_some_and(|it| {
+            let (known, read) = (&it.metadata, &read.metadata);
+            (&known.uid, known.generation) == (&read.uid, read.generation)
+        });
+        if is_known && world.room.misses(name) {
+            world.work_changed(&meta, read, wakes);
+        }
+    });
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use berth_api::work::Manifest;
+    use serde_json::json;
+
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    /// A work that costs about as many MiB.
+    fn work(generation: i64, mib: usize) -> ManifestWork {
+        let mut work = ManifestWork::default();
+        work.metadata.generation = Some(generation);
+        let manifest = Manifest::new(&json!({"data": "x".repeat(mib << 19)})).unwrap();
+        work.spec.workload.manifests = vec![manifest];
+        work
+    }
+
+    fn names(of: &[Arc<str>]) -> Vec<&str> {
+        of.iter().map(|it| &**it).collect()
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused_until_there_is_room() {
+        let mut room = Room::new(10 * MIB);
+        let [a, b] = ["a", "b"].map(Arc::from);
+        // The list may have them in any order: the first to come is not the first to be served.
+        assert!(room.arrives(&b, &work(1, 6)));
+        assert!(!room.arrives(&a, &work(1, 6)), "not kept meanwhile");
+        let changes = room.decide();
+        assert_eq!(names(&changes.strip), ["b"]);
+        assert_eq!(names(&changes.fit), ["a"], "to be read again");
+        assert_eq!(changes.news.len(), 1);
+        assert!(room.misses("a") && !room.has("a"));
+        assert!(room.arrives(&a, &work(1, 6)));
+        assert!(room.has("a") && room.refuses("b").is_some());
+        assert_eq!(room.decide(), Changes::default(), "nothing has changed");
+        // Its status is written: the event has the manifests again.
+        assert!(!room.arrives(&b, &work(1, 6)));
+        assert_eq!(room.decide(), Changes::default());
+        room.leaves("a");
+        assert_eq!(names(&room.decide().fit), ["b"]);
+        assert!(room.arrives(&b, &work(1, 6)) && room.has("b"));
+    }
+
+    #[test]
+    fn a_change_that_does_not_fit_is_refused_and_one_that_fits_is_not() {
+        let mut room = Room::new(10 * MIB);
+        let a: Arc<str> = "a".into();
+        assert!(room.arrives(&a, &work(1, 6)));
+        room.decide();
+        assert!(!room.arrives(&a, &work(2, 12)));
+        assert_eq!(room.decide().news.len(), 1);
+        assert!(!room.has("a"));
+        assert!(room.arrives(&a, &work(3, 7)), "kept until it is decided");
+        assert!(!room.has("a"));
+        assert_eq!(names(&room.decide().fit), ["a"]);
+        assert!(room.has("a"));
+    }
+}
