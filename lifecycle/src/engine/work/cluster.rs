@@ -199,9 +199,9 @@ impl Round<'_> {
         let name = self.name;
         let turn = self.on.world().large();
         let turn = turn.lock_owned().await;
-        let read = self.hub.find(&status::cluster_target(name)).await;
+        let read = self.hub.read(&status::cluster_target(name)).await;
         let object = match &read {
-            Ok(object) => object.as_ref()?,
+            Ok((object, _)) => object,
             Err(Refusal { code, message, .. }) => {
                 tracing::warn!(
                     cluster = name,
