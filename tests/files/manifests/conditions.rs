@@ -22,7 +22,10 @@ pub(crate) struct Conditions {
 
 impl Conditions {
     pub(crate) fn of(webhook: Webhook) -> Self {
-        let env = Arc::new(Env::stdlib());
+        let mut env = Env::stdlib();
+        // As an API server has; on a fresh environment, it cannot collide with anything.
+        let _ = env.add_extension(cel::extensions::strings);
+        let env = Arc::new(env);
         let registration = registrations::of(webhook);
         let conditions = registration.webhook()["matchConditions"]
             .as_array()
