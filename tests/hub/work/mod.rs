@@ -5,6 +5,7 @@ mod adopting;
 mod applying;
 mod changing;
 mod conditions;
+mod costly;
 mod custom;
 mod deleting;
 mod deployments;

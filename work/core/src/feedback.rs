@@ -10,13 +10,16 @@ use serde_json::Value;
 
 use crate::evaluate::FeedbackSettings;
 use crate::evaluate::shortened;
-use crate::jsonpath::Path;
+use crate::jsonpath::{OBJECT_VISITS, Path};
 
 /// The most bytes of the values of an object, with their names.
 const MOST_BYTES: usize = 64 * 1024;
 
 /// The longest JSON of a value, from the schema: the API server would refuse the whole status otherwise.
 pub(crate) const LONGEST_RAW: usize = 1024;
+
+/// The most errors of an object that are kept: more than have room in the text.
+const MOST_ERRORS: usize = 100;
 
 /// The longest error in bytes.
 const LONGEST_ERROR: usize = 1024;
@@ -94,6 +97,8 @@ struct Collector<'a> {
     names: BTreeSet<&'a str>,
     /// How many bytes the values may still have.
     room: usize,
+    /// How many values the paths may still visit.
+    visits_left: usize,
     values: Vec<FeedbackValue>,
     /// Each once.
     errors: Vec<String>,
@@ -112,11 +117,14 @@ pub(crate) fn feedback(
         settings,
         names: BTreeSet::new(),
         room: MOST_BYTES,
+        visits_left: OBJECT_VISITS,
         values: Vec::new(),
         errors: Vec::new(),
     };
     for rule in rules {
-        collector.rule(rule);
+        if collector.visits_left > 0 {
+            collector.rule(rule);
+        }
     }
     let error = match &collector.errors[..] {
         [] => None,
@@ -166,6 +174,9 @@ impl<'a> Collector<'a> {
                     version,
                 } in &rule.json_paths
                 {
+                    if self.visits_left == 0 {
+                        return;
+                    }
                     if version.is_empty() || *version == self.meta.version {
                         self.add(name, path);
                     } else {
@@ -223,8 +234,11 @@ impl<'a> Collector<'a> {
         });
     }
 
-    fn value(&self, name: &str, path: &str) -> Result<Option<FieldValue>, String> {
-        let found = Path::parse(path).and_then(|it| it.find(self.object));
+    fn value(&mut self, name: &str, path: &str) -> Result<Option<FieldValue>, String> {
+        // To read a path costs something, too.
+        self.visits_left = self.visits_left.saturating_sub(1 + path.len() / 8);
+        let found = Path::parse(path);
+        let found = found.and_then(|it| it.find(self.object, &mut self.visits_left));
         let found = found.map_err(|why| unusable(name, path, &why))?;
         let value = match found[..] {
             [] => return Ok(None),
@@ -279,7 +293,12 @@ impl<'a> Collector<'a> {
     }
 
     fn error(&mut self, error: String) {
-        if !self.errors.contains(&error) {
+        if self.visits_left == 0 {
+            // It says why other values are missing, and must not be cut.
+            return self.errors.insert(0, error);
+        }
+        // The text of all of them is cut.
+        if self.errors.len() < MOST_ERRORS && !self.errors.contains(&error) {
             self.errors.push(error);
         }
     }

@@ -3,6 +3,7 @@
 //! A field is left alone by cutting it from the manifest. Which fields are cut depends on the manifest only, never on the object on
 //! the cluster.
 
+mod budget;
 mod jq;
 #[cfg(test)]
 mod tests;
@@ -11,6 +12,8 @@ use berth_api::work::{IgnoreField, IgnoreFieldsCondition};
 use serde_json::Value;
 
 use crate::Unusable;
+pub(crate) use budget::Budget;
+use budget::{PROGRAM, size};
 
 /// A step to a field or an item.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,18 +23,24 @@ enum Step {
     All,
 }
 
-/// Cuts the fields of all entries with a condition that `is` accepts.
+/// Cuts the fields of all entries with a condition that `is` accepts, within the budget of the manifest.
 ///
 /// # Errors
-/// A JSON pointer or a jq path expression is invalid, or exceeds its bounds. An invalid JSONPath is left out, as OCM's agent does.
+/// A JSON pointer or a jq path expression is invalid, or exceeds its bounds, or all of them exceed the budget. An invalid JSONPath is left
+/// out, as OCM's agent does.
 pub(crate) fn cut(
     object: &mut Value,
     fields: &[IgnoreField],
     is: impl Fn(&IgnoreFieldsCondition) -> bool,
+    budget: &mut Budget,
 ) -> Result<(), Unusable> {
+    let all = size(object);
     for entry in fields.iter().filter(|entry| is(&entry.condition)) {
         for path in &entry.json_paths {
             if let Some(steps) = json_path(path) {
+                let goes_through = if steps.contains(&Step::All) { all } else { 0 };
+                let cost = steps.len() + goes_through;
+                budget.charge(cost).map_err(Unusable::IgnoreFields)?;
                 remove(object, &steps);
             }
         }
@@ -41,10 +50,14 @@ pub(crate) fn cut(
                     "JSON pointer {pointer:?} is invalid: it must begin with / and name a field, such as /spec/replicas"
                 ))
             })?;
+            let charged = budget.charge(steps.len());
+            charged.map_err(Unusable::IgnoreFields)?;
             remove_at(object, &steps);
         }
         for expression in &entry.jq_path_expressions {
-            let paths = jq::paths(expression, object).map_err(|error| {
+            let charged = budget.charge(PROGRAM + all);
+            charged.map_err(Unusable::IgnoreFields)?;
+            let paths = jq::paths(expression, object, budget).map_err(|error| {
                 Unusable::IgnoreFields(format!("jq path expression {expression:?}: {error}"))
             })?;
             for path in &paths {

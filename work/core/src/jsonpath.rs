@@ -16,6 +16,9 @@ use serde_json::Value;
 /// The most values that are visited to find those of a path.
 const MOST_VISITS: usize = 100_000;
 
+/// The most values that are visited for all paths of an object, each time that it is looked at.
+pub(crate) const OBJECT_VISITS: usize = 1_000_000;
+
 /// A path, parsed.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Path(Vec<Step>);
@@ -84,6 +87,7 @@ enum Operator {
 struct Search<'a> {
     root: &'a Value,
     visits_left: usize,
+    most: usize,
 }
 
 // === impl Path ===
@@ -97,16 +101,25 @@ impl Path {
         parse::path(text)
     }
 
-    /// The values that the path finds in an object, in their order.
+    /// The values that the path finds in an object, in their order. Those that are visited are taken from `visits_left`, which all paths of
+    /// an object share.
     ///
     /// # Errors
     /// A position or filter is for a value that is not a list, or too many values would be visited.
-    pub(crate) fn find<'a>(&self, root: &'a Value) -> Result<Vec<&'a Value>, String> {
+    pub(crate) fn find<'a>(
+        &self,
+        root: &'a Value,
+        visits_left: &mut usize,
+    ) -> Result<Vec<&'a Value>, String> {
+        let most = MOST_VISITS.min(*visits_left);
         let mut search = Search {
             root,
-            visits_left: MOST_VISITS,
+            visits_left: most,
+            most,
         };
-        search.follow(self, root)
+        let found = search.follow(self, root);
+        *visits_left -= most - search.visits_left;
+        found
     }
 }
 
@@ -228,8 +241,10 @@ impl<'a> Search<'a> {
     fn visit(&mut self, values: usize) -> Result<(), String> {
         let left = self.visits_left.checked_sub(values);
         self.visits_left = left.unwrap_or_default();
-        left.map(|_| ())
-            .ok_or_else(|| format!("the path goes through more than {MOST_VISITS} values"))
+        left.map(|_| ()).ok_or_else(|| match self.most {
+            MOST_VISITS => format!("the path goes through more than {MOST_VISITS} values"),
+            _ => format!("all paths together go through more than {OBJECT_VISITS} values"),
+        })
     }
 }
 

@@ -1,12 +1,15 @@
 //! The update strategy of a manifest, checked once.
 
+use std::cell::RefCell;
+
 use berth_api::labels::CONFIG_SPEC_HASH;
 use berth_api::work::{FIELD_MANAGER, IgnoreFieldsCondition, UpdateStrategy, UpdateStrategyType};
 use serde_json::{Map, Value};
 
 use crate::differs::digest;
 use crate::hash::config_spec_hash;
-use crate::{Mapped, Unusable, exact, ignore};
+use crate::ignore::{self, Budget};
+use crate::{Mapped, Unusable, exact};
 
 /// How an object is updated.
 #[derive(Debug)]
@@ -59,9 +62,12 @@ impl Strategy {
                 let ignored = if fields.is_empty() {
                     None
                 } else {
+                    // One for all cuts.
+                    let budget = RefCell::new(Budget::default());
                     let cut = |value: &Value, is: fn(&IgnoreFieldsCondition) -> bool| {
                         let mut value = value.clone();
-                        ignore::cut(&mut value, fields, is).map(|()| value)
+                        ignore::cut(&mut value, fields, is, &mut budget.borrow_mut())
+                            .map(|()| value)
                     };
                     let present: fn(&IgnoreFieldsCondition) -> bool =
                         |it| *it == IgnoreFieldsCondition::OnSpokePresent;
@@ -70,8 +76,12 @@ impl Strategy {
                     let kept = |is: fn(&IgnoreFieldsCondition) -> bool| {
                         let mut kept = cut(body, is)?;
                         if exact::fold_string_data(object, &mut kept)? {
-                            // An expression may need what is no longer there.
-                            kept = cut(&kept, is).unwrap_or(kept);
+                            kept = match cut(&kept, is) {
+                                Ok(kept) => kept,
+                                Err(error) if budget.borrow().is_spent() => return Err(error),
+                                // An expression may need what is no longer there.
+                                Err(_) => kept,
+                            };
                         }
                         Ok::<_, Unusable>(kept)
                     };

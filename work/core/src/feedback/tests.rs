@@ -296,3 +296,22 @@ proptest! {
         prop_assert!(found.error.is_none_or(|it| it.len() <= LONGEST_ERROR));
     }
 }
+
+/// Each of the paths is within its own bound.
+#[test]
+fn the_paths_of_an_object_have_a_budget_together() {
+    let items: Vec<_> = (0..10_000).map(|it| json!({"a": it})).collect();
+    let object = json!({"status": {"items": items, "phase": "Running"}});
+    let names: Vec<_> = (0..3_000).map(|it| format!("n{it}")).collect();
+    let of = |path: &str| {
+        let all: Vec<_> = names.iter().map(|it| (&**it, path)).collect();
+        feedback(&meta("apps", "Deployment"), &paths(&all), &object, &OFF)
+    };
+    let words = "all paths together go through more than 1000000 values";
+    let costly = of("..*");
+    let error = costly.error.unwrap();
+    assert!(error.contains(words), "{error}");
+    assert!(costly.values.len() < 100, "{}", costly.values.len());
+    let cheap = of(".status.phase");
+    assert_eq!((cheap.values.len(), cheap.error), (3_000, None));
+}

@@ -18,6 +18,7 @@ use jaq_json::Val;
 use regex::bytes::{Regex, RegexBuilder};
 use serde_json::Value;
 
+use super::budget::Budget;
 use super::{Step, position};
 use bounds::{metered, parse};
 
@@ -56,11 +57,28 @@ def scalars: select(. < []);
 def keys: keys_unsorted | sort;
 "#;
 
-/// Returns the paths that an expression selects, so that they can be removed one after another.
+/// Returns the paths that an expression selects, so that they can be removed one after another. What it costs is taken from the budget of
+/// the manifest.
 ///
 /// # Errors
-/// The expression is not allowed, fails or exceeds its bounds.
-pub(super) fn paths(expression: &str, object: &Value) -> Result<Vec<Vec<Step>>, String> {
+/// The expression is not allowed, fails or exceeds its bounds, or the budget.
+pub(super) fn paths(
+    expression: &str,
+    object: &Value,
+    budget: &mut Budget,
+) -> Result<Vec<Vec<Step>>, String> {
+    let granted = BUDGET.min(budget.left());
+    let left = Cell::new(granted);
+    let paths = selected(expression, object, &left);
+    budget.charge(granted - left.get())?;
+    paths
+}
+
+fn selected(
+    expression: &str,
+    object: &Value,
+    left: &Cell<usize>,
+) -> Result<Vec<Vec<Step>>, String> {
     let term = parse(expression)?;
     let ignored = Def {
         name: "ignored",
@@ -88,10 +106,9 @@ pub(super) fn paths(expression: &str, object: &Value) -> Result<Vec<Vec<Step>>, 
         .with_funs(funs)
         .compile(modules)
         .map_err(|_| "it uses a variable or a function that does not exist".to_owned())?;
-    let left = Cell::new(BUDGET);
     let data = Data {
         lut: &filter.lut,
-        left: &left,
+        left,
         pattern: RefCell::new(None),
     };
     let input: Val = serde_json::from_value(object.clone()).map_err(|error| error.to_string())?;

@@ -19,7 +19,12 @@ fn object() -> Value {
 /// The paths that are gone.
 fn cut_by(key: &str, expression: &str) -> Result<Value, String> {
     let mut object = object();
-    match cut(&mut object, &fields(key, expression), |_| true) {
+    match cut(
+        &mut object,
+        &fields(key, expression),
+        |_| true,
+        &mut Budget::default(),
+    ) {
         Ok(()) => Ok(object),
         Err(error) => Err(error.to_string()),
     }
@@ -263,5 +268,57 @@ proptest::proptest! {
         for key in ["jsonPaths", "jsonPointers", "jqPathExpressions"] {
             let _ = cut_by(key, &text);
         }
+    }
+}
+
+/// Each of these is within its own bounds.
+#[test]
+fn the_fields_of_a_manifest_have_a_budget_together() {
+    let many = |key: &str, of: &str, number: usize| {
+        let all: Vec<_> = (0..number)
+            .map(|it| of.replace('#', &it.to_string()))
+            .collect();
+        json!([{"condition": "OnSpokePresent", key: all}])
+    };
+    let items: Vec<_> = (0..20_000).map(|it| json!({"a": it})).collect();
+    let large = json!({"spec": {"list": items}});
+    for (sentence, object, fields, is_over) in [
+        (
+            "150 of a usual manifest",
+            object(),
+            many("jqPathExpressions", ".spec.f#", 150),
+            false,
+        ),
+        (
+            "very many",
+            object(),
+            many("jqPathExpressions", ".spec.f#", 10_000),
+            true,
+        ),
+        (
+            "some of a large manifest",
+            large.clone(),
+            many("jqPathExpressions", ".spec.list[] | select(.a == #)", 100),
+            true,
+        ),
+        (
+            "pointers",
+            object(),
+            many("jsonPointers", "/spec/f#", 10_000),
+            false,
+        ),
+        (
+            "paths through all items",
+            large,
+            many("jsonPaths", ".spec.list[*].a#", 10_000),
+            true,
+        ),
+    ] {
+        let (mut object, fields) = (object, serde_json::from_value::<Vec<_>>(fields).unwrap());
+        let cut = cut(&mut object, &fields, |_| true, &mut Budget::default());
+        let error = cut.err().map(|it| it.to_string());
+        let words = "all ignored fields of a manifest may cost 4000000 together";
+        let found = error.as_ref().is_some_and(|it| it.contains(words));
+        assert_eq!(found, is_over, "{sentence}: {error:?}");
     }
 }

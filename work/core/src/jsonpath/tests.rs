@@ -86,7 +86,7 @@ fn a_path_finds_what_kubectl_finds() {
         (".status.conditions[?(@.type==\"C\")].status", json!([])),
     ] {
         let parsed = Path::parse(path).unwrap_or_else(|error| panic!("{path}: {error}"));
-        let found = parsed.find(&sample).unwrap();
+        let found = parsed.find(&sample, &mut OBJECT_VISITS.clone()).unwrap();
         assert_eq!(json!(found), expected, "{path}");
     }
 }
@@ -168,7 +168,10 @@ fn a_position_or_filter_needs_a_list() {
             "a filter needs a list, but the value is a number",
         ),
     ] {
-        let found = Path::parse(path).unwrap().find(&sample).unwrap_err();
+        let found = Path::parse(path)
+            .unwrap()
+            .find(&sample, &mut OBJECT_VISITS.clone())
+            .unwrap_err();
         assert_eq!(found, expected, "{path}");
     }
 }
@@ -176,7 +179,12 @@ fn a_position_or_filter_needs_a_list() {
 #[test]
 fn the_number_of_visited_values_is_bounded() {
     let object = json!({"a": vec![vec![0; 100]; 100]});
-    let find = |path: &str| Path::parse(path).unwrap().find(&object).map(|it| it.len());
+    let find = |path: &str| {
+        Path::parse(path)
+            .unwrap()
+            .find(&object, &mut OBJECT_VISITS.clone())
+            .map(|it| it.len())
+    };
     assert_eq!(find("..*[0]"), Ok(101));
     assert_eq!(
         find("..*..*..*"),
@@ -188,7 +196,7 @@ proptest! {
     #[test]
     fn any_text_is_taken(path in "[.a@\\[\\]?()*'\"\\\\0-9:,=<> $}é-]{0,20}") {
         if let Ok(path) = Path::parse(&path) {
-            let _ = path.find(&sample());
+            let _ = path.find(&sample(), &mut OBJECT_VISITS.clone());
         }
     }
 
@@ -198,6 +206,6 @@ proptest! {
         let quoted = name.replace('\\', "\\\\").replace('\'', "\\'");
         let object = json!({ &name: {"b": 7} });
         let path = Path::parse(&format!("['{quoted}'].b")).unwrap();
-        prop_assert_eq!(json!(path.find(&object).unwrap()), json!([7]));
+        prop_assert_eq!(json!(path.find(&object, &mut OBJECT_VISITS.clone()).unwrap()), json!([7]));
     }
 }
