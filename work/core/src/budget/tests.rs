@@ -92,7 +92,7 @@ fn a_cost_depends_on_the_spec() {
     };
     at_least_of(manifests(0, 0), PER_WORK, PER_WORK + 100);
     at_least_of(manifests(1, 500_000), 1_000_000, 1_020_000);
-    at_least_of(manifests(5_500, 60), 22 << 20, 26 << 20);
+    at_least_of(manifests(5_500, 60), 32 << 20, 36 << 20);
     at_least_of(with_rules("a"), 400 << 10, 430 << 10);
     at_least_of(with_rules("*"), 600 << 10, 640 << 10);
 }
