@@ -52,7 +52,7 @@ pub enum Saved {
 }
 
 enum Server {
-    Devhub(Devhub),
+    Devhub(Box<Devhub>),
     Kubernetes(Box<Kubernetes>),
 }
 
@@ -103,7 +103,7 @@ impl Cluster {
     /// A new hub; if it is devhub, with these options.
     pub async fn start_devhub(options: Options) -> Self {
         crypto_provider();
-        Self::with(Server::Devhub(Devhub::start(options).await))
+        Self::with(Server::Devhub(Box::new(Devhub::start(options).await)))
     }
 
     /// A new real hub, with these flags of kube-apiserver besides the usual ones; `None` if its programs are not named.
