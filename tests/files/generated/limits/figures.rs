@@ -245,7 +245,7 @@ fn thousands(number: i128) -> String {
     let digits = number.to_string();
     let mut shown = String::new();
     for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at) % 3 == 0 && !shown.ends_with('-') {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) && !shown.ends_with('-') {
             shown.push(',');
         }
         shown.push(digit);
@@ -259,11 +259,11 @@ fn shown_time(time: Duration) -> String {
         return format!("{} ms", time.as_millis());
     }
     match seconds {
-        172_800.. if seconds % 86_400 == 0 => {
+        172_800.. if seconds.is_multiple_of(86_400) => {
             format!("{} days", thousands((seconds / 86_400).into()))
         }
-        3_600.. if seconds % 3_600 == 0 => format!("{} h", seconds / 3_600),
-        120.. if seconds % 60 == 0 => format!("{} min", seconds / 60),
+        3_600.. if seconds.is_multiple_of(3_600) => format!("{} h", seconds / 3_600),
+        120.. if seconds.is_multiple_of(60) => format!("{} min", seconds / 60),
         _ => format!("{seconds} s"),
     }
 }
