@@ -126,8 +126,8 @@ impl Call {
     /// The call with this number of additional bytes in the object.
     pub fn with_padding(&self, bytes: usize) -> String {
         let mut review = self.review.clone();
-        review["request"]["object"]["metadata"]["annotations"] =
-            json!({ "padding": "x".repeat(bytes) });
+        // Labels, annotations and the like have a limit of their own.
+        review["request"]["object"]["status"] = json!({ "padding": "x".repeat(bytes) });
         review["request"]["uid"] = "00000000-0000-4000-8000-00000000000f".into();
         review.to_string()
     }
