@@ -63,6 +63,15 @@ impl Claim {
             cost: cost(work),
         }
     }
+
+    /// The claim of the same generation of the work, of which only the standing may have changed.
+    #[must_use]
+    pub fn again(self, work: &ManifestWork) -> Self {
+        Self {
+            standing: Standing::of(work),
+            ..self
+        }
+    }
 }
 
 // === impl Standing ===

@@ -84,9 +84,10 @@ impl Room {
     pub(crate) fn arrives(&mut self, name: &Arc<str>, work: &ManifestWork) -> bool {
         let of = (work.metadata.uid.clone(), work.metadata.generation);
         let known = self.works.get(name);
-        let is_same = known.is_some_and(|it| it.of == of);
+        let same = known.filter(|it| it.of == of);
+        let is_same = same.is_some();
         let own = known.filter(|it| it.is_kept).map_or(0, |it| it.claim.cost);
-        let claim = Claim::of(work);
+        let claim = same.map_or_else(|| Claim::of(work), |it| it.claim.again(work));
         let others = self.kept.saturating_sub(own);
         let fits = others.saturating_add(claim.cost) <= self.budget;
         let is_kept = match is_same {
