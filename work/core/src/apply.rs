@@ -19,6 +19,7 @@ mod failure;
 mod laws;
 mod plan;
 mod removals;
+mod replace;
 mod strategy;
 #[cfg(test)]
 mod tests;
@@ -35,6 +36,7 @@ use crate::{Mapped, Refusal, Response, Step, Unusable};
 pub(crate) use failure::{failure, of as failure_of};
 use plan::Write;
 use removals::Removals;
+use replace::Replacing;
 use strategy::Strategy;
 
 /// The largest number of requests for one object.
@@ -117,6 +119,8 @@ pub struct Applying {
     moved: bool,
     /// The object was deleted to be created anew.
     recreated: bool,
+    /// Branches of the object that are replaced.
+    replacing: Replacing,
     /// Server-side apply has the resourceVersion of the object that it was made from.
     pinned: bool,
     /// UID and resourceVersion of the object in the last response.
@@ -134,6 +138,10 @@ enum Asked {
     Removal,
     /// managedFields.
     Move,
+    /// A dry run of the content.
+    Try,
+    /// managedFields of what is replaced.
+    Claim,
     /// The owner references.
     Owners,
     /// Deletion, to create the object anew.
@@ -193,6 +201,7 @@ impl Applying {
             without_patch: false,
             moved: false,
             recreated: false,
+            replacing: Replacing::No,
             pinned: false,
             live: None,
             object,
@@ -220,6 +229,7 @@ impl Applying {
             None => self.read(),
             Some(Response::Found(live)) => self.decide(&live, None),
             Some(Response::Written(_)) if self.asked == Asked::Deletion => self.create(),
+            Some(Response::Written(_)) if self.asked == Asked::Try => self.claim(),
             Some(Response::Written(live)) => {
                 self.written = true;
                 self.content_written |= self.asked == Asked::Content;
@@ -279,6 +289,11 @@ impl Applying {
             self.settled = plan.settled;
             plan = self.plan(live);
         }
+        if plan.due == Some(Asked::Content)
+            && let Replacing::Asked(refusal) = &self.replacing
+        {
+            return self.try_first(refusal.clone(), live);
+        }
         if let Some(Write::Apply { body, .. }) = &mut plan.write
             && self.pinned
         {
@@ -319,6 +334,9 @@ impl Applying {
         if refusal.is_already_there() {
             return self.read();
         }
+        if matches!(self.replacing, Replacing::Trying(_)) {
+            return self.try_refused(refusal);
+        }
         if refusal.is_conflict() && self.asked != Asked::Read {
             return self.read();
         }
@@ -340,6 +358,10 @@ impl Applying {
         }
         if self.asked == Asked::Content && self.wants_new_object(refusal) {
             return self.recreate();
+        }
+        if self.asked == Asked::Content && self.may_replace(refusal) {
+            self.replacing = Replacing::Asked(refusal.clone());
+            return self.read();
         }
         Step::Done(Outcome::Failed(failure::of(refusal)))
     }

@@ -5,6 +5,7 @@
 //! values that it stores as absent, `1` and `1.0`.
 
 mod absent;
+pub(crate) mod branches;
 pub(crate) mod whole;
 
 use std::collections::HashMap;
@@ -13,7 +14,7 @@ use berth_api::quantity;
 use serde_json::{Map, Value};
 
 use crate::differs::Findings;
-use crate::managed::{Entry, Segment, has_key, text};
+use crate::managed::{Entry, KEY_DEFAULT, Segment, has_key, text};
 use crate::path::{Part, Path};
 use whole::Whole;
 
@@ -358,10 +359,13 @@ fn are_named(items: &[Value]) -> bool {
     })
 }
 
-/// The fields of the key that an item has.
+/// The fields of the key that an item has, or gets.
 pub(crate) fn key(item: &Value, names: &[String]) -> Map<String, Value> {
-    names
-        .iter()
-        .filter_map(|name| Some((name.clone(), item.get(name)?.clone())))
-        .collect()
+    let of = |name: &String| match item.get(name) {
+        None if name == KEY_DEFAULT.0 => Some(KEY_DEFAULT.1.into()),
+        value => value.cloned(),
+    };
+    let fields = names.iter();
+    let fields = fields.filter_map(|name| Some((name.clone(), of(name)?)));
+    fields.collect()
 }

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use crate::path::{Part, Path};
 use items::Items;
-pub(crate) use moved::moved;
+pub(crate) use moved::{claimed, moved};
 
 /// One entry of managedFields that is not about a subresource.
 #[derive(Clone, Copy)]
@@ -79,7 +79,11 @@ fn is_leaf(fields: &Value) -> bool {
         .is_none_or(|node| node.keys().all(|key| key == "."))
 }
 
-/// Is this the item of the key? Fields of the key that the item lacks may be filled in by defaults, such as `protocol`.
+/// The field of keys of which the default is known, and the default. See
+/// <https://kubernetes.io/docs/reference/using-api/server-side-apply/#merge-strategy>.
+pub(crate) const KEY_DEFAULT: (&str, &str) = ("protocol", "TCP");
+
+/// Is this the item of the key? Fields of the key that the item lacks may be filled in by defaults.
 pub(crate) fn has_key(item: &Value, key: &Map<String, Value>) -> bool {
     let mut some = false;
     let all = key.iter().all(|(name, value)| match item.get(name) {
@@ -87,7 +91,7 @@ pub(crate) fn has_key(item: &Value, key: &Map<String, Value>) -> bool {
             some |= found == value;
             found == value
         }
-        None => item.is_object(),
+        None => item.is_object() && (name != KEY_DEFAULT.0 || value == KEY_DEFAULT.1),
     });
     all && some
 }

@@ -23,9 +23,16 @@ pub(crate) fn overlay(live: &mut Value, ours: &Value, nodes: &[Node<'_>]) {
             }
         }
         (Value::Array(live), Value::Array(ours)) => {
-            let ListKind::Keyed(names) = ListKind::of(ours, live, &[]) else {
-                ours.clone_into(live);
-                return;
+            // Two items with one key, which the API server allows in some lists, are told apart by their names.
+            let names = match ListKind::of(ours, live, nodes) {
+                ListKind::Keyed(names) if have_own_keys(ours, &names) => names,
+                _ => match ListKind::of(ours, live, &[]) {
+                    ListKind::Keyed(names) => names,
+                    ListKind::Set | ListKind::Whole => {
+                        ours.clone_into(live);
+                        return;
+                    }
+                },
             };
             let nodes = keyed_below(nodes);
             for item in ours {
@@ -39,4 +46,11 @@ pub(crate) fn overlay(live: &mut Value, ours: &Value, nodes: &[Node<'_>]) {
         }
         (live, ours) => ours.clone_into(live),
     }
+}
+
+/// Has each item a key of its own?
+fn have_own_keys(items: &[Value], names: &[String]) -> bool {
+    let mut keys: Vec<_> = items.iter().map(|item| text(&key(item, names))).collect();
+    keys.sort_unstable();
+    keys.windows(2).all(|pair| pair[0] != pair[1])
 }

@@ -15,6 +15,8 @@ pub enum Step<R> {
     Create(Value),
     /// PUT the object, with [`FIELD_MANAGER`](berth_api::work::FIELD_MANAGER). The body has the resourceVersion that it was made from.
     Replace(Value),
+    /// PUT the object as a dry run: would it be valid? The body has the resourceVersion that it was made from.
+    Try(Value),
     /// PATCH as server-side apply.
     Apply {
         /// The field manager.

@@ -43,6 +43,7 @@ pub(crate) fn drive(machine: &mut Applying, server: &mut Server) -> (Outcome, Ve
             Step::Get => "get",
             Step::Create(_) => "create",
             Step::Replace(_) => "update",
+            Step::Try(_) => "try",
             Step::Apply { .. } => "apply",
             Step::Merge(_) => "patch",
             Step::Delete { .. } => "delete",

@@ -56,7 +56,7 @@ pub(crate) async fn rehearse<R>(
     step: &Step<R>,
     user: &HeaderValue,
 ) -> Result<Option<Response>, CallError> {
-    if matches!(step, Step::Get | Step::Delete { .. }) {
+    if matches!(step, Step::Get | Step::Try(_) | Step::Delete { .. }) {
         return Ok(None);
     }
     let Some(call) = call(path, step, "&dryRun=All") else {
@@ -76,18 +76,14 @@ async fn exchange<R>(
     if let Some(user) = writer.filter(|_| !is_read) {
         call = call.header(IMPERSONATE_USER, user.clone());
     }
-    let is_deletion = matches!(step, Step::Delete { .. });
+    // The response to a deletion may be a Status, that to a dry run is not what is stored.
+    let is_stored = !matches!(step, Step::Try(_) | Step::Delete { .. });
     let answer = match cluster.send(call).await {
         Ok(answer) => answer,
         Err(error) => return refused(error),
     };
     let value: Value = answer.json()?;
-    // The response to a deletion may be a Status.
-    let object = if is_deletion {
-        None
-    } else {
-        RawObject::read(answer.body.clone()).ok()
-    };
+    let object = is_stored.then(|| RawObject::read(answer.body.clone()).ok());
     let response = if is_read {
         Response::Found(value)
     } else {
@@ -95,7 +91,7 @@ async fn exchange<R>(
     };
     Ok(Sent {
         response,
-        object,
+        object: object.flatten(),
         kind_is_absent: false,
     })
 }
@@ -146,6 +142,10 @@ fn call<R>(path: Path<'_>, step: &Step<R>, options: &str) -> Option<Call> {
         Step::Get => Call::get(object()),
         Step::Create(body) => create_call(path, body, options),
         Step::Replace(body) => Call::put(of_ours(object()), text(body)),
+        Step::Try(body) => {
+            let path = of_ours(object());
+            Call::put(format!("{path}&dryRun=All"), text(body))
+        }
         Step::Merge(body) => Call::patch(of_ours(object()), MERGE_PATCH, text(body)),
         Step::Apply {
             manager,

@@ -15,7 +15,7 @@ use super::world::Agent;
 use super::{MANAGED, call, executor};
 
 /// Upper bound on the requests for one object in a pass.
-const STEPS: usize = 12;
+const STEPS: usize = 16;
 
 /// The requests about an object.
 pub(super) struct Run {

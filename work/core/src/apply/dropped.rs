@@ -4,6 +4,7 @@ use berth_api::labels::CONFIG_SPEC_HASH;
 use serde_json::Value;
 
 use super::Applying;
+use crate::compare::branches::REPLICAS;
 use crate::differs::Findings;
 use crate::exact::SPEC_HASH;
 use crate::kinds::Rule;
@@ -17,6 +18,8 @@ pub(super) struct Dropped {
     pub(super) paths: Vec<Path>,
     /// Those that were not written by server-side apply.
     pub(super) to_move: Vec<Path>,
+    /// Those whose values stay.
+    pub(super) to_release: Vec<Path>,
 }
 
 /// Keys of labels and annotations that the API server or a controller writes in the name of the agent, and OCM's hashes.
@@ -35,7 +38,7 @@ impl Applying {
     ///
     /// What was applied on the server was in a manifest. Other fields of the manager may be defaults; of these, only labels and
     /// annotations count, and what the manifest before this one had. Objects that another AppliedManifestWork owns too: only the
-    /// latter.
+    /// latter. The number of replicas stays as it is.
     pub(super) fn dropped(
         &self,
         manager: &str,
@@ -58,7 +61,17 @@ impl Applying {
                 if !was_ours && (shared || !entry.applied && !is_metadata) {
                     return;
                 }
+                // The API server would fill in 1, behind the back of the autoscaler to which the manifest leaves the field from now on. As in
+                // <https://kubernetes.io/docs/reference/using-api/server-side-apply/#transferring-ownership>, it only loses its owner.
+                let is_kept = path.matches(REPLICAS);
+                if is_kept && !entry.applied {
+                    return;
+                }
                 findings.differs(path, None, Some(value), Some(manager));
+                if is_kept {
+                    dropped.to_release.push(path.clone());
+                    return;
+                }
                 if !entry.applied {
                     dropped.to_move.push(path.clone());
                 }

@@ -12,7 +12,7 @@ use super::failure::is_immutable;
 use super::strategy::{ServerSide, Strategy};
 use super::{Applying, Asked};
 use crate::compare::whole::{self, Whole};
-use crate::compare::{Comparison, Node, below, roots};
+use crate::compare::{Comparison, Node, roots};
 use crate::differs::{Differences, Findings, Settled};
 use crate::exact;
 use crate::kinds::{Rule, is_built_in};
@@ -132,14 +132,7 @@ impl Applying {
             return None;
         }
         if self.without_apply {
-            let mut body = live.clone();
-            let ours = without_server_metadata(&self.body);
-            overlay(&mut body["metadata"], &ours["metadata"], &[]);
-            for (name, value) in ours.as_object().into_iter().flatten() {
-                if name != "metadata" && !value.is_null() {
-                    overlay(&mut body[name], value, &below(roots, name));
-                }
-            }
+            let mut body = self.laid_over(&self.body, live, roots);
             for path in &dropped.paths {
                 managed::remove(&mut body, &path.0);
             }
@@ -170,12 +163,12 @@ impl Applying {
         self.changed && !self.content_written
     }
 
-    /// Moves fields to what was applied on the server, so that the next apply removes them.
+    /// Moves fields to what was applied on the server, so that the next apply removes them, or to nobody.
     fn plan_move(&self, live: &Value, manager: &str, dropped: &Dropped) -> Option<Write> {
-        if dropped.to_move.is_empty() || self.moved {
+        if dropped.to_move.is_empty() && dropped.to_release.is_empty() || self.moved {
             return None;
         }
-        let fields = managed::moved(live, manager, &dropped.to_move)?;
+        let fields = managed::moved(live, manager, &dropped.to_move, &dropped.to_release)?;
         Some(Write::Move(json!({"metadata": {
             "resourceVersion": live["metadata"]["resourceVersion"],
             "managedFields": fields,

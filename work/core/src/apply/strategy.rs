@@ -3,7 +3,9 @@
 use std::cell::RefCell;
 
 use berth_api::labels::CONFIG_SPEC_HASH;
-use berth_api::work::{FIELD_MANAGER, IgnoreFieldsCondition, UpdateStrategy, UpdateStrategyType};
+use berth_api::work::{
+    FIELD_MANAGER, IgnoreField, IgnoreFieldsCondition, UpdateStrategy, UpdateStrategyType,
+};
 use serde_json::{Map, Value};
 
 use crate::differs::digest;
@@ -37,6 +39,8 @@ pub(super) struct Ignored {
     pub(super) changed: Value,
     /// What to apply if the manifest has not changed.
     pub(super) unchanged: Value,
+    /// What is ignored.
+    pub(super) fields: Vec<IgnoreField>,
 }
 
 // === impl Strategy ===
@@ -93,6 +97,7 @@ impl Strategy {
                         changed: annotated(kept(present)?),
                         unchanged: annotated(kept(|_| true)?),
                         hash,
+                        fields: fields.to_vec(),
                     })
                 };
                 Ok(Self::ServerSide(ServerSide {

@@ -460,3 +460,36 @@ fn an_unknown_strategy_is_refused() {
         "Failed to apply manifest: updateStrategy.type \"Recreate\" is unknown: use Update, CreateOnly, ServerSideApply or ReadOnly"
     );
 }
+
+#[test]
+fn replicas_that_leave_the_manifest_stay_as_they_are() {
+    for how in [update(), server_side(json!({"force": true}))] {
+        let mut server = Server::empty();
+        let three = deployment(json!({"replicas": 3, "paused": true, "minReadySeconds": 5}));
+        apply(
+            &mut server,
+            &three,
+            how.clone(),
+            owner("w"),
+            Settled::default(),
+        );
+        server.admission = |object| {
+            if object["spec"]["replicas"].is_null() {
+                object["spec"]["replicas"] = 1.into();
+            }
+        };
+        let none = deployment(json!({"minReadySeconds": 5}));
+        assert_eq!(
+            requests(&mut server, &none, how.clone()),
+            ["get", "patch", "apply"]
+        );
+        let live = server.live().unwrap();
+        assert_eq!(live["spec"], json!({"replicas": 3, "minReadySeconds": 5}));
+        assert!(
+            !live["metadata"]["managedFields"]
+                .to_string()
+                .contains("replicas")
+        );
+        assert_eq!(requests(&mut server, &none, how), ["get"]);
+    }
+}

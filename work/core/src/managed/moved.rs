@@ -1,17 +1,21 @@
 //! Fields that change their entry in managedFields.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::Segment;
 use crate::path::{Part, Path};
 
 /// managedFields in which `paths` have moved from the entries of a manager that were not written by server-side apply to the one that
-/// was. The next apply by that manager removes those that it does not have.
-pub(crate) fn moved(live: &Value, manager: &str, paths: &[Path]) -> Option<Value> {
+/// was. The next apply by that manager removes those that it does not have. `released` do not belong to the manager any more; their values stay.
+pub(crate) fn moved(
+    live: &Value,
+    manager: &str,
+    paths: &[Path],
+    released: &[Path],
+) -> Option<Value> {
     let mut entries = live["metadata"]["managedFields"].as_array()?.clone();
-    let whole = |entry: &Value| entry["subresource"].as_str().unwrap_or("").is_empty();
     let is = |entry: &Value, operation: &str| {
-        entry["manager"] == manager && entry["operation"] == operation && whole(entry)
+        entry["manager"] == manager && entry["operation"] == operation && is_whole(entry)
     };
     if !entries.iter().any(|entry| is(entry, "Apply")) {
         let mut entry = entries.iter().find(|entry| is(entry, "Update"))?.clone();
@@ -30,12 +34,56 @@ pub(crate) fn moved(live: &Value, manager: &str, paths: &[Path]) -> Option<Value
             insert(&mut entry["fieldsV1"], &path.0, node);
         }
     }
+    for entry in &mut entries {
+        let is_ours = entry["manager"] == manager && is_whole(entry);
+        for path in released.iter().filter(|_| is_ours) {
+            take(&mut entry["fieldsV1"], &path.0);
+        }
+    }
+    Some(with_fields(entries))
+}
+
+/// managedFields in which `paths` belong to what a manager applied on the server, and to nobody else. The next apply by that manager removes
+/// those that it does not have.
+pub(crate) fn claimed(live: &Value, manager: &str, paths: &[Path]) -> Value {
+    let entries = live["metadata"]["managedFields"].as_array();
+    let mut entries = entries.cloned().unwrap_or_default();
+    for entry in &mut entries {
+        for path in paths {
+            take(&mut entry["fieldsV1"], &path.0);
+        }
+    }
+    let is_applied = |entry: &Value| {
+        entry["manager"] == manager && entry["operation"] == "Apply" && is_whole(entry)
+    };
+    if !entries.iter().any(is_applied) {
+        entries.push(json!({
+            "manager": manager,
+            "operation": "Apply",
+            "apiVersion": live["apiVersion"],
+            "fieldsType": "FieldsV1",
+            "fieldsV1": {},
+        }));
+    }
+    for entry in entries.iter_mut().filter(|entry| is_applied(entry)) {
+        for path in paths {
+            insert(&mut entry["fieldsV1"], &path.0, json!({}));
+        }
+    }
+    with_fields(entries)
+}
+
+fn with_fields(mut entries: Vec<Value>) -> Value {
     entries.retain(|entry| {
-        entry["fieldsV1"]
-            .as_object()
-            .is_some_and(|it| !it.is_empty())
+        let fields = entry["fieldsV1"].as_object();
+        fields.is_some_and(|fields| !fields.is_empty())
     });
-    Some(Value::Array(entries))
+    Value::Array(entries)
+}
+
+/// Is the entry not about a subresource?
+fn is_whole(entry: &Value) -> bool {
+    entry["subresource"].as_str().unwrap_or("").is_empty()
 }
 
 /// Puts a node at a path.

@@ -34,7 +34,7 @@ fn drive(
             Step::Merge(_) => requests.push("patch"),
             Step::Replace(_) => requests.push("update"),
             Step::Delete { .. } => requests.push("delete"),
-            Step::Create(_) | Step::Apply { .. } => requests.push("write"),
+            Step::Create(_) | Step::Try(_) | Step::Apply { .. } => requests.push("write"),
         }
         if let Step::Done(removal) = step {
             return (removal, requests);

@@ -69,7 +69,8 @@ fn is_whole(path: &[String]) -> bool {
 pub(super) fn merge_key(items: &[Value], path: &[String]) -> Option<&'static str> {
     let name = match path.last()?.as_str() {
         "f:ownerReferences" => "uid",
-        "f:containers" | "f:env" => "name",
+        "f:containers" | "f:env" | "f:volumes" => "name",
+        "f:ports" => "containerPort",
         _ => return None,
     };
     let all = items.iter().all(|item| item.get(name).is_some());

@@ -24,7 +24,7 @@ pub(crate) struct Server {
     pub(crate) refuse_patch: bool,
     /// PUT is refused as invalid if it returns true for the old and the new object.
     pub(crate) immutable: fn(&Value, &Value) -> bool,
-    /// PUT and POST are refused as invalid if it returns a reason.
+    /// A write is refused as invalid if it returns a reason.
     pub(crate) invalid: fn(&Value) -> Option<&'static str>,
 }
 
@@ -82,6 +82,11 @@ impl Server {
         self.store(object, manager);
     }
 
+    /// The resourceVersion; one more for each write that changed something.
+    pub(crate) fn version(&self) -> u64 {
+        self.version
+    }
+
     /// The names of the owners.
     pub(crate) fn owner_names(&self) -> Vec<String> {
         let references = self
@@ -130,6 +135,10 @@ impl Server {
                 self.owners.clear();
                 Response::Written(deleted)
             }
+            Step::Try(body) => match (self.invalid)(&body) {
+                Some(why) => invalid(&[why]),
+                None => Response::Written(body),
+            },
             Step::Replace(body) => {
                 let Some(object) = self.object.clone() else {
                     return Response::NotFound;
@@ -283,6 +292,7 @@ impl Server {
                 causes,
             });
         }
+        let owners = self.owners.clone();
         let before = self.owners.remove(&mine).unwrap_or_default();
         for set in self.owners.values_mut() {
             set.retain(|path| !(wanted.contains(path) && differs(path)));
@@ -309,6 +319,10 @@ impl Server {
             put(&mut object, path, at(body, path).unwrap());
         }
         let same_owners = before == wanted;
+        if let Some(why) = (self.invalid)(&object) {
+            self.owners = owners;
+            return invalid(&[why]);
+        }
         self.owners.insert(mine, wanted);
         (self.admission)(&mut object);
         if object != old || !same_owners {
