@@ -20,6 +20,7 @@ mod kills;
 mod labels;
 mod memory;
 mod moving;
+mod pairs;
 mod polling;
 mod refusing;
 mod reporting;
