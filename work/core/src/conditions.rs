@@ -74,13 +74,13 @@ struct ObjectHost<'a> {
     result: Option<Value>,
 }
 
-/// Evaluates the rules for an object. `budget` is that of all expressions.
+/// Evaluates the rules for an object. `budget` is that of all expressions; what they cost is taken from it.
 pub(crate) fn conditions(
     meta: &ManifestResourceMeta,
     rules: &[ConditionRule],
     object: &Json,
     programs: &Programs,
-    mut budget: u64,
+    budget: &mut u64,
 ) -> Vec<RuleCondition> {
     let mut host = ObjectHost {
         json: object,
@@ -91,12 +91,12 @@ pub(crate) fn conditions(
     let mut conditions = Vec::new();
     for rule in usable(rules) {
         let evaluated = match &rule.r#type {
-            ConditionRuleType::Cel => host.cel(rule, programs, &mut budget),
+            ConditionRuleType::Cel => host.cel(rule, programs, budget),
             ConditionRuleType::WellKnownConditions => match well_known(kind_of(meta), rule, object)
             {
                 Some((holds, message)) => {
                     host.result = Some(Value::Bool(holds));
-                    Ok((holds, host.message(rule, message, programs, &mut budget)))
+                    Ok((holds, host.message(rule, message, programs, budget)))
                 }
                 None => continue,
             },
@@ -316,6 +316,11 @@ impl ObjectHost<'_> {
         self.result = None;
         // A later expression may be evaluated for the first time when the earlier ones are true: its mistakes are reported now.
         for text in &rule.cel_expressions {
+            // Its program may have to be compiled.
+            *budget = budget.saturating_sub(text.len() as u64);
+            if *budget == 0 {
+                return Err((manifest::CONDITION_RULE_EXPRESSION_ERROR, exceeded(0)));
+            }
             if let Err(mistake) = &*programs.get(text, OF_CONDITION) {
                 return Err((manifest::CONDITION_RULE_EXPRESSION_ERROR, mistake.clone()));
             }
@@ -347,6 +352,8 @@ impl ObjectHost<'_> {
         budget: &mut u64,
     ) -> String {
         if !rule.message_expression.is_empty() {
+            let length = rule.message_expression.len() as u64;
+            *budget = budget.saturating_sub(length);
             let value = self.value(&rule.message_expression, OF_MESSAGE, programs, budget);
             match value {
                 Ok(Value::String(text)) if text.is_empty() => {}
@@ -368,13 +375,27 @@ impl ObjectHost<'_> {
         programs: &Programs,
         budget: &mut u64,
     ) -> Result<Value, String> {
+        let granted = *budget;
         match &*programs.get(text, environment) {
             Err(mistake) => Err(mistake.clone()),
             Ok(expression) => expression.evaluate(self, budget).map_err(|it| match it {
                 Failure::Error(message) => message,
-                Failure::TooCostly => "CEL evaluation budget exceeded".to_owned(),
+                Failure::TooCostly => exceeded(granted),
             }),
         }
+    }
+}
+
+/// OCM's words, the bound that an expression with this budget exceeds, and the remedy.
+fn exceeded(granted: u64) -> String {
+    let words = "CEL evaluation budget exceeded";
+    if granted >= BUDGET {
+        format!("{words}: the expression costs more than {BUDGET} steps; let it read fewer values")
+    } else {
+        format!(
+            "{words}: the expressions of all condition rules of the object cost more than {OBJECT_BUDGET} steps together; use fewer or \
+             simpler ones"
+        )
     }
 }
 

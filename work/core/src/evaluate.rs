@@ -8,6 +8,7 @@ use crate::conditions::{self, OBJECT_BUDGET, RuleCondition};
 use crate::config::Rules;
 use crate::feedback::{self, Feedback, LONGEST_RAW};
 use crate::health::{self, Health};
+use crate::jsonpath::OBJECT_VISITS;
 pub use crate::programs::Programs;
 
 /// Settings of the agent for reported fields.
@@ -33,7 +34,7 @@ pub struct Evaluated {
     pub(crate) health: Health,
 }
 
-/// Evaluates the rules for an object.
+/// Evaluates the rules for an object. Returns what that cost, too, in steps: values that paths visit, and steps of expressions.
 ///
 /// `object` is the object as read at the version in `meta`; its apiVersion and kind may be missing, as in lists.
 #[must_use]
@@ -43,13 +44,17 @@ pub fn evaluate(
     object: &Value,
     settings: &FeedbackSettings,
     programs: &Programs,
-) -> Evaluated {
+) -> (Evaluated, u64) {
+    let (mut visits, mut steps) = (OBJECT_VISITS, OBJECT_BUDGET);
     let has_feedback = !rules.feedback.is_empty();
-    Evaluated {
-        feedback: has_feedback.then(|| feedback::feedback(meta, rules.feedback, object, settings)),
-        conditions: conditions::conditions(meta, rules.conditions, object, programs, OBJECT_BUDGET),
+    let evaluated = Evaluated {
+        feedback: has_feedback
+            .then(|| feedback::feedback(meta, rules.feedback, object, settings, &mut visits)),
+        conditions: conditions::conditions(meta, rules.conditions, object, programs, &mut steps),
         health: health::health(&meta.group, &meta.kind, object),
-    }
+    };
+    let cost = (OBJECT_VISITS - visits) as u64 + OBJECT_BUDGET - steps;
+    (evaluated, cost)
 }
 
 // === impl FeedbackSettings ===

@@ -98,18 +98,19 @@ struct Collector<'a> {
     /// How many bytes the values may still have.
     room: usize,
     /// How many values the paths may still visit.
-    visits_left: usize,
+    visits_left: &'a mut usize,
     values: Vec<FeedbackValue>,
     /// Each once.
     errors: Vec<String>,
 }
 
-/// Reports the fields of an object that the rules name.
+/// Reports the fields of an object that the rules name. What they cost is taken from `visits_left`, the budget of the object.
 pub(crate) fn feedback(
     meta: &ManifestResourceMeta,
     rules: &[FeedbackRule],
     object: &Value,
     settings: &FeedbackSettings,
+    visits_left: &mut usize,
 ) -> Feedback {
     let mut collector = Collector {
         meta,
@@ -117,12 +118,12 @@ pub(crate) fn feedback(
         settings,
         names: BTreeSet::new(),
         room: MOST_BYTES,
-        visits_left: OBJECT_VISITS,
+        visits_left,
         values: Vec::new(),
         errors: Vec::new(),
     };
     for rule in rules {
-        if collector.visits_left > 0 {
+        if *collector.visits_left > 0 {
             collector.rule(rule);
         }
     }
@@ -137,20 +138,47 @@ pub(crate) fn feedback(
     }
 }
 
-/// Names the rules that cannot be used, whatever the object is.
+/// Names the rules that cannot be used, whatever the object is. Paths beyond the budget of an object are not read, as none of them is
+/// looked for in an object.
 pub(crate) fn faults(rules: &[FeedbackRule]) -> Vec<String> {
     let mut faults = Vec::new();
+    let mut left = OBJECT_VISITS;
     for rule in rules {
         match &rule.r#type {
             FeedbackType::Other(other) => faults.push(unknown_type(other)),
             FeedbackType::WellKnownStatus => {}
-            FeedbackType::JsonPaths => faults.extend(rule.json_paths.iter().filter_map(|it| {
-                let why = Path::parse(&it.path).err()?;
-                Some(unusable(&it.name, &it.path, &why))
-            })),
+            FeedbackType::JsonPaths => {
+                for it in &rule.json_paths {
+                    charge(&it.path, &mut left);
+                    if left == 0 {
+                        faults.push(too_many(rules));
+                        return faults;
+                    }
+                    if let Err(why) = Path::parse(&it.path) {
+                        faults.push(unusable(&it.name, &it.path, &why));
+                    }
+                }
+            }
         }
     }
     faults
+}
+
+/// To read a path costs something, too.
+fn charge(path: &str, visits_left: &mut usize) {
+    *visits_left = visits_left.saturating_sub(1 + path.len() / 8);
+}
+
+fn too_many(rules: &[FeedbackRule]) -> String {
+    let paths = || rules.iter().flat_map(|it| &it.json_paths);
+    let (count, bytes) = (
+        paths().count(),
+        paths().map(|it| it.path.len()).sum::<usize>(),
+    );
+    format!(
+        "the {count} paths of the feedback rules have {bytes} bytes: to read them costs more than the {OBJECT_VISITS} that all paths of an \
+         object may cost together; name fewer"
+    )
 }
 
 fn unknown_type(type_: &str) -> String {
@@ -174,7 +202,7 @@ impl<'a> Collector<'a> {
                     version,
                 } in &rule.json_paths
                 {
-                    if self.visits_left == 0 {
+                    if *self.visits_left == 0 {
                         return;
                     }
                     if version.is_empty() || *version == self.meta.version {
@@ -235,10 +263,9 @@ impl<'a> Collector<'a> {
     }
 
     fn value(&mut self, name: &str, path: &str) -> Result<Option<FieldValue>, String> {
-        // To read a path costs something, too.
-        self.visits_left = self.visits_left.saturating_sub(1 + path.len() / 8);
+        charge(path, self.visits_left);
         let found = Path::parse(path);
-        let found = found.and_then(|it| it.find(self.object, &mut self.visits_left));
+        let found = found.and_then(|it| it.find(self.object, self.visits_left));
         let found = found.map_err(|why| unusable(name, path, &why))?;
         let value = match found[..] {
             [] => return Ok(None),
@@ -293,7 +320,7 @@ impl<'a> Collector<'a> {
     }
 
     fn error(&mut self, error: String) {
-        if self.visits_left == 0 {
+        if *self.visits_left == 0 {
             // It says why other values are missing, and must not be cut.
             return self.errors.insert(0, error);
         }

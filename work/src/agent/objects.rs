@@ -249,7 +249,8 @@ impl Entry {
                 object,
                 &evaluator.feedback,
                 &evaluator.programs,
-            ),
+            )
+            .0,
         }
     }
 }

@@ -21,7 +21,9 @@ fn rules(value: Json) -> Vec<ConditionRule> {
 
 fn evaluated(meta: &ManifestResourceMeta, value: Json, object: &Json) -> Vec<RuleCondition> {
     let programs = Programs::default();
-    conditions(meta, &rules(value), object, &programs, OBJECT_BUDGET)
+    conditions(meta, &rules(value), object, &programs, &mut {
+        OBJECT_BUDGET
+    })
 }
 
 /// Status, reason and message of each condition.
@@ -247,18 +249,19 @@ fn expressions_have_a_budget_together() {
         {"type": "CEL", "condition": "A", "celExpressions": ["object.status.active == 1"]},
         {"type": "CEL", "condition": "B", "celExpressions": ["true"], "messageExpression": "object.metadata.name"},
     ]);
-    let with = |budget| {
+    let with = |mut budget| {
         let meta = meta("batch", "Job");
         let conditions = conditions(
             &meta,
             &rules(rule.clone()),
             &job(),
             &Programs::default(),
-            budget,
+            &mut budget,
         );
         written(&conditions)
     };
-    let exceeded = "CEL evaluation budget exceeded";
+    let exceeded = "CEL evaluation budget exceeded: the expressions of all condition rules of the object cost more than 10000000 steps \
+                    together; use fewer or simpler ones";
     assert_eq!(
         with(1),
         [
@@ -267,12 +270,32 @@ fn expressions_have_a_budget_together() {
         ]
     );
     assert_eq!(with(OBJECT_BUDGET)[1], "B True/Evaluated: j");
+    let exceeded = "CEL evaluation budget exceeded: the expression costs more than 1000000 steps; let it read fewer values";
     let large = json!({"items": vec![0; 3000]});
     let slow = json!([{"type": "CEL", "condition": "A", "celExpressions": ["object.items.all(a, object.items.all(b, a == b))"]}]);
     assert_eq!(
         written(&evaluated(&meta("", "Pod"), slow, &large)),
         [format!("A False/ExpressionError: {exceeded}")]
     );
+}
+
+#[test]
+fn many_long_expressions_cost_by_their_length() {
+    let long = format!("object.a == '{}'", "x".repeat(10_000));
+    let rule = |it| json!({"type": "CEL", "condition": format!("C{it}"), "celExpressions": vec![&long; 100]});
+    let all: Vec<_> = (0..20).map(rule).collect();
+    let (mut budget, programs) = (OBJECT_BUDGET, Programs::default());
+    let all = conditions(
+        &meta("", "Pod"),
+        &rules(json!(all)),
+        &json!({"a": ""}),
+        &programs,
+        &mut budget,
+    );
+    assert_eq!(budget, 0);
+    let last = written(&all).pop().unwrap();
+    let words = "C19 False/ExpressionError: CEL evaluation budget exceeded: the expressions of all";
+    assert!(last.starts_with(words), "{last}");
 }
 
 #[test]

@@ -44,6 +44,16 @@ const ON: FeedbackSettings = FeedbackSettings {
     max_raw: 1024,
 };
 
+/// Within the budget of an object.
+fn feedback(
+    meta: &ManifestResourceMeta,
+    rules: &[FeedbackRule],
+    object: &Value,
+    settings: &FeedbackSettings,
+) -> Feedback {
+    super::feedback(meta, rules, object, settings, &mut { OBJECT_VISITS })
+}
+
 /// The values as `name=value`, those of other types than the value's JSON with their type.
 fn written(feedback: &Feedback) -> Vec<String> {
     let value = |it: &FeedbackValue| {
@@ -277,6 +287,19 @@ fn faults_are_named_without_an_object() {
     ]));
     let expected = r#"the path ".a[" of the value a cannot be used: expected a position, a name in quotes, * or a filter at character 4"#;
     assert_eq!(faults(&rules), [expected]);
+}
+
+#[test]
+fn paths_beyond_the_budget_are_not_read_for_faults() {
+    let long = format!(".a{}", "[0]".repeat(1_300));
+    let with = |last: &str| {
+        let mut all = vec![("n", &*long); 3_000];
+        all.push(("last", last));
+        faults(&paths(&all))
+    };
+    let expected = "the 3001 paths of the feedback rules have 11706003 bytes: to read them costs more than the 1000000 that all paths of an \
+                    object may cost together; name fewer";
+    assert_eq!(with(".a["), [expected]);
 }
 
 proptest! {

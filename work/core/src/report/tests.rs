@@ -53,7 +53,7 @@ impl Work {
             .map(|it| match &it.live {
                 State::Found(object) => {
                     let rules = Rules::of(&configs, &Identity::from(&it.meta));
-                    evaluate(&it.meta, &rules, object, &settings, &programs)
+                    evaluate(&it.meta, &rules, object, &settings, &programs).0
                 }
                 _ => Evaluated::default(),
             })
