@@ -13,6 +13,7 @@
 //! fields. If another AppliedManifestWork owns the object too, its fields are kept.
 
 mod body;
+mod cuts;
 mod dropped;
 mod failure;
 #[cfg(test)]
@@ -33,6 +34,7 @@ use crate::executor::depends_on_writer;
 use crate::kinds::{Rule, rule};
 use crate::owner::Owner;
 use crate::{Mapped, Refusal, Response, Step, Unusable};
+pub use cuts::{Cuts, Cutting};
 pub(crate) use failure::{failure, of as failure_of};
 use plan::Write;
 use removals::Removals;
@@ -163,11 +165,26 @@ impl Applying {
         settled: Settled,
         before: Option<&Mapped>,
     ) -> Result<Self, Unusable> {
+        Self::cut(object, strategy, owner, settled, before, None)
+    }
+
+    /// As [`Self::new`], with the cut of the manifest without its ignored fields from `cutting`.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn cut(
+        object: Mapped,
+        strategy: Option<&UpdateStrategy>,
+        owner: Owner,
+        settled: Settled,
+        before: Option<&Mapped>,
+        cutting: Option<&mut Cutting<'_>>,
+    ) -> Result<Self, Unusable> {
         let mut body = object.body();
         let before = before.map(Mapped::body);
         let changed = before.as_ref().is_some_and(|before| *before != body);
         exact::join_lines(&object, &mut body);
-        let strategy = Strategy::of(strategy, &object, &body)?;
+        let strategy = Strategy::of(strategy, &object, &body, cutting)?;
         exact::fold_string_data(&object, &mut body)?;
         let rule = match strategy {
             Strategy::ServerSide(_) => Rule::Other,

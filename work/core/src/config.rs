@@ -82,6 +82,19 @@ impl<'a> Rules<'a> {
         rules
     }
 
+    /// Returns whether the manifest has fields to ignore, which are cut from it before it is applied or compared.
+    #[must_use]
+    pub fn cuts(&self) -> bool {
+        let config = self.strategy.and_then(|it| it.server_side_apply.as_ref());
+        config.is_some_and(|it| !it.ignore_fields.is_empty())
+    }
+
+    /// Returns whether to look at the object costs steps.
+    #[must_use]
+    pub fn cost(&self) -> bool {
+        self.cuts() || !self.feedback.is_empty() || !self.conditions.is_empty()
+    }
+
     /// Names the rules that cannot be used for an object, one sentence each: unknown types, expressions and paths that do not parse, and
     /// conditions that are not well-known for its kind.
     ///

@@ -43,6 +43,7 @@ mod hash;
 mod health;
 mod ignore;
 mod jsonpath;
+mod kept;
 mod kinds;
 mod labels;
 mod managed;
@@ -56,12 +57,13 @@ mod programs;
 mod removal;
 pub mod replicas;
 pub mod report;
+pub mod spending;
 mod step;
 #[cfg(test)]
 mod testing;
 
 pub use applied::{Listed, Stale, recorded, stale};
-pub use apply::{Applying, Done, Failure, Outcome, Retry};
+pub use apply::{Applying, Cuts, Cutting, Done, Failure, Outcome, Retry};
 pub use differs::{Difference, Differences, Settled, Verdict};
 pub use eviction::{Eviction, Hold, HubView, eviction};
 pub use labels::labels_due;

@@ -1,9 +1,10 @@
 //! Compiled expressions of condition rules.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use berth_cel::{Environment, Expression};
+
+use crate::kept::Kept;
 
 /// How many bytes of expressions are kept in each generation.
 const GENERATION: usize = 64 * 1024;
@@ -15,21 +16,19 @@ pub(crate) type Program = Arc<Result<Expression, String>>;
 ///
 /// The memory is bounded: when the recent expressions are many, those that were not used since the last time are forgotten. They are
 /// compiled again when they are needed.
-#[derive(Debug, Default)]
-pub struct Programs(Mutex<Generations>);
-
-#[derive(Debug, Default)]
-struct Generations {
-    recent: HashMap<Key, Program>,
-    older: HashMap<Key, Program>,
-    /// The length of the texts in `recent`.
-    bytes: usize,
-}
+#[derive(Debug)]
+pub struct Programs(Mutex<Kept<Key, Program>>);
 
 /// An expression, and the variables that it can use.
 type Key = (String, &'static [&'static str]);
 
 // === impl Programs ===
+
+impl Default for Programs {
+    fn default() -> Self {
+        Self(Mutex::new(Kept::new(GENERATION)))
+    }
+}
 
 impl Programs {
     /// The expression of a text, compiled now or before.
@@ -41,34 +40,12 @@ impl Programs {
         // Not under the lock: compiling takes long.
         let compiled = Expression::new(text, environment).map_err(|it| it.to_string());
         let program = Arc::new(compiled);
-        self.kept().keep(key, &program);
+        self.kept().keep(key, program.clone(), text.len());
         program
     }
 
-    fn kept(&self) -> std::sync::MutexGuard<'_, Generations> {
+    fn kept(&self) -> std::sync::MutexGuard<'_, Kept<Key, Program>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-// === impl Generations ===
-
-impl Generations {
-    fn find(&mut self, key: &Key) -> Option<Program> {
-        if let Some(program) = self.recent.get(key) {
-            return Some(program.clone());
-        }
-        let (key, program) = self.older.remove_entry(key)?;
-        self.keep(key, &program);
-        Some(program)
-    }
-
-    fn keep(&mut self, key: Key, program: &Program) {
-        if self.bytes > GENERATION {
-            self.older = std::mem::take(&mut self.recent);
-            self.bytes = 0;
-        }
-        self.bytes += key.0.len();
-        self.recent.insert(key, program.clone());
     }
 }
 
@@ -110,8 +87,7 @@ mod tests {
         }
         assert!(unused.upgrade().is_none());
         let kept = programs.kept();
-        let texts = kept.recent.keys().chain(kept.older.keys());
-        let bytes: usize = texts.map(|(text, _)| text.len()).sum();
+        let bytes: usize = kept.all().map(|(_, bytes)| bytes).sum();
         assert!(bytes < 2 * GENERATION + 4000, "{bytes}");
     }
 }

@@ -24,6 +24,7 @@ use crate::config::Rules;
 use crate::evaluate::{Evaluated, shortened};
 use crate::health::{self, Health, Judgement};
 use crate::merge::{Conditions, Stamp, StoredManifests, is_built_in};
+use crate::spending::Spending;
 
 /// The longest error in a message, in bytes.
 const LONGEST_ERROR: usize = 1024;
@@ -64,6 +65,9 @@ pub enum Live<'a> {
     Evaluated(&'a Evaluated),
     /// It does not exist. Reported fields and conditions of condition rules stay as they are stored.
     Missing,
+    /// It exists, and the rules of the ManifestWork cost too much to evaluate them now. Reported fields and conditions of condition rules
+    /// stay as they are stored.
+    Postponed,
     /// It could not be read; the error. Reported fields and conditions of condition rules stay as they are stored.
     Failed(&'a str),
     /// The executor may not read it: only whether it exists is reported, if that is known. Reported fields, and conditions of rules other than
@@ -179,6 +183,10 @@ impl Observed<'_> {
         } else {
             self.keep_complete(&mut conditions);
         }
+        if let Live::Postponed = self.live {
+            let (reason, message) = (manifest::STATUS_FEEDBACK_SYNC_FAILED, Spending::message());
+            conditions.set(manifest::STATUS_FEEDBACK_SYNCED, FALSE, reason, message);
+        }
         if let Live::Withheld { .. } = self.live {
             feedback = StatusFeedbackResult::default();
             conditions.remove(manifest::STATUS_FEEDBACK_SYNCED);
@@ -188,7 +196,9 @@ impl Observed<'_> {
         self.set_drift(&mut conditions, counted);
         match self.live {
             Live::Evaluated(_) | Live::Withheld { .. } => conditions.remove_unset_rules(),
-            Live::Missing | Live::Failed(_) | Live::Incomplete => conditions.remove_old_rules(),
+            Live::Missing | Live::Postponed | Live::Failed(_) | Live::Incomplete => {
+                conditions.remove_old_rules();
+            }
         }
         ManifestCondition {
             conditions: conditions.into_conditions(),
@@ -227,6 +237,7 @@ impl Observed<'_> {
     fn set_available(&self, conditions: &mut Conditions) {
         let (status, reason, mut message) = match self.live {
             Live::Evaluated(_)
+            | Live::Postponed
             | Live::Withheld {
                 exists: Some(true), ..
             } => {
@@ -277,7 +288,7 @@ impl Observed<'_> {
             Live::Missing if is_complete && is_judged => return,
             Live::Missing if is_complete => Health::Settled,
             Live::Missing => health::missing(group, kind),
-            Live::Failed(_) | Live::Withheld { .. } | Live::Incomplete => {
+            Live::Postponed | Live::Failed(_) | Live::Withheld { .. } | Live::Incomplete => {
                 let rules = self.rules.conditions;
                 let is_by_rule = conditions::sets(&self.meta, rules, of_work::PROGRESSING);
                 if health::has_rule(group, kind) && !is_judged && !is_by_rule {

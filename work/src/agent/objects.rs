@@ -5,17 +5,19 @@
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::Instant;
 
 use berth_api::GroupVersionResource;
 use berth_api::work::{
     Manifest, ManifestResourceMeta, ManifestWork, ManifestWorkExecutor, UpdateStrategyType,
 };
-use berth_reconcile::{Item, Meta};
+use berth_reconcile::{Item, Meta, now};
 use berth_work_core::config::{Identity, Rules};
 use berth_work_core::evaluate::{Evaluated, FeedbackSettings, Programs, evaluate};
+use berth_work_core::spending::Spending;
 use berth_work_core::{
-    Applying, Mapped as Prescribed, Owner, Settled, Unusable, Verdict, prescribed,
+    Applying, Cuts, Mapped as Prescribed, Owner, Settled, Unusable, Verdict, prescribed,
 };
 use serde_json::Value;
 
@@ -54,11 +56,14 @@ pub(crate) struct Entry {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Prescriptions(Arc<RwLock<HashMap<ObjectId, Vec<Arc<Entry>>>>>);
 
-/// What evaluates objects.
-#[derive(Debug, Default)]
+/// What evaluates objects, and notes what that costs.
+#[derive(Debug)]
 pub(crate) struct Evaluator {
     pub(crate) feedback: FeedbackSettings,
     pub(crate) programs: Programs,
+    cuts: Cuts,
+    spending: Mutex<Spending>,
+    clock: fn() -> Instant,
 }
 
 /// What is known of an object.
@@ -77,7 +82,7 @@ pub(crate) enum Known {
 pub(crate) struct Arrived {
     pub(crate) uid: Box<str>,
     pub(crate) version: Box<str>,
-    /// What each manifest makes of it.
+    /// What each manifest makes of it, except those of works that have to wait as they cost too much.
     pub(crate) judged: Vec<Judged>,
     /// The object, if it is to be written.
     pub(crate) live: Option<Value>,
@@ -149,21 +154,32 @@ impl Entry {
         entry
     }
 
-    /// The state machine that applies the manifest. `before`: the manifest of the same object that was applied last.
+    /// The state machine that applies the manifest. `before`: the manifest of the same object that was applied last. The work pays for it.
     ///
     /// # Errors
     /// The manifest or its strategy is invalid.
-    pub(crate) fn applying(&self, before: Option<&Self>) -> Result<Applying, Unusable> {
+    pub(crate) fn applying(
+        &self,
+        before: Option<&Self>,
+        evaluator: &Evaluator,
+    ) -> Result<Applying, Unusable> {
         let before = before.filter(|it| it.stamp != self.stamp);
         let before = before.and_then(|it| it.prescribed().ok());
         let settled = self.settled.lock().unwrap_or_else(PoisonError::into_inner);
-        Applying::new(
+        let settled = settled.clone();
+        let rules = self.rules();
+        let began = rules.cuts().then(evaluator.clock);
+        let mut cutting = evaluator.cuts.of(&self.work, self.stamp);
+        let applying = Applying::cut(
             self.prescribed()?,
-            self.rules().strategy,
+            rules.strategy,
             self.owner.clone(),
-            settled.clone(),
+            settled,
             before.as_ref(),
-        )
+            Some(&mut cutting),
+        );
+        evaluator.spend(&self.work, cutting.cost(), began);
+        applying
     }
 
     /// The manifest, as it is stored.
@@ -230,28 +246,80 @@ impl Entry {
             rules.strategy, rules.feedback, rules.conditions
         )
         .hash(&mut hasher);
-        (&self.resource, &self.owner.uid, &self.owner.name).hash(&mut hasher);
+        (&self.resource, self.is_namespaced).hash(&mut hasher);
+        (&self.owner.uid, &self.owner.name).hash(&mut hasher);
         (format!("{:?}{:?}", self.owner.holding, self.source.spec.executor)).hash(&mut hasher);
         hasher.finish()
     }
 
-    /// Compares an object with the manifest, and evaluates it.
+    /// Returns true if the manifest has fields to ignore, and to cut them costs something.
+    pub(crate) fn cuts(&self, evaluator: &Evaluator) -> bool {
+        self.rules().cuts() && !evaluator.cuts.of(&self.work, self.stamp).is_kept()
+    }
+
+    /// Returns true if to look at the object costs something that its work pays for.
+    pub(crate) fn costs(&self, evaluator: &Evaluator) -> bool {
+        let rules = self.rules();
+        !rules.feedback.is_empty() || !rules.conditions.is_empty() || self.cuts(evaluator)
+    }
+
+    /// Compares an object with the manifest, and evaluates it. The work pays for it.
     fn judge(&self, object: &Value, evaluator: &Evaluator) -> Judged {
         // An invalid manifest is reported when it is applied.
-        let verdict = self.applying(None).map(|it| it.differs(object));
+        let verdict = self.applying(None, evaluator).map(|it| it.differs(object));
+        let rules = self.rules();
+        let began = rules.cost().then(evaluator.clock);
+        let (evaluated, cost) = evaluate(
+            &self.meta,
+            &rules,
+            object,
+            &evaluator.feedback,
+            &evaluator.programs,
+        );
+        evaluator.spend(&self.work, cost, began);
         Judged {
             work: Arc::clone(&self.work),
             stamp: self.stamp,
             verdict: verdict.unwrap_or_default(),
-            evaluated: evaluate(
-                &self.meta,
-                &self.rules(),
-                object,
-                &evaluator.feedback,
-                &evaluator.programs,
-            )
-            .0,
+            evaluated,
         }
+    }
+}
+
+// === impl Evaluator ===
+
+impl Evaluator {
+    pub(crate) fn new(feedback: FeedbackSettings) -> Self {
+        Self {
+            feedback,
+            programs: Programs::default(),
+            cuts: Cuts::default(),
+            spending: Mutex::default(),
+            clock: || now().instant,
+        }
+    }
+
+    /// Until when the work has to wait before it costs more; `None` if it may.
+    pub(crate) fn waits(&self, work: &str) -> Option<Instant> {
+        let mut spending = self.spending();
+        if spending.is_idle() {
+            return None;
+        }
+        let now = (self.clock)();
+        let wait = spending.wait(work, now);
+        wait.map(|it| now + it)
+    }
+
+    fn spend(&self, work: &Arc<str>, steps: u64, began: Option<Instant>) {
+        let Some(began) = began.filter(|_| steps > 0) else {
+            return;
+        };
+        let now = (self.clock)();
+        self.spending().spend(work, steps, began, now);
+    }
+
+    fn spending(&self) -> MutexGuard<'_, Spending> {
+        self.spending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -284,7 +352,7 @@ impl Prescriptions {
         is_last
     }
 
-    /// Reads an object of this kind.
+    /// Reads an object of this kind. `may`: the work of this manifest need not wait, whatever it costs.
     ///
     /// # Errors
     /// It is not JSON.
@@ -293,6 +361,7 @@ impl Prescriptions {
         kind: KindId,
         item: &Item<'_>,
         evaluator: &Evaluator,
+        may: Option<&Entry>,
     ) -> Result<Fact, serde_json::Error> {
         let Meta {
             namespace,
@@ -305,7 +374,13 @@ impl Prescriptions {
             return Ok(Fact::Foreign);
         }
         let object: Value = item.parse()?;
+        let is_due = |entry: &&Arc<Entry>| {
+            may.is_some_and(|it| std::ptr::eq(it, Arc::as_ptr(entry)))
+                || evaluator.waits(&entry.work).is_none()
+                || !entry.costs(evaluator)
+        };
         let judged: Vec<_> = (entries.iter())
+            .filter(is_due)
             .map(|entry| entry.judge(&object, evaluator))
             .collect();
         let is_kept = item.json.len() <= KEPT && judged.iter().any(|it| it.verdict.write);
@@ -338,3 +413,6 @@ impl Arrived {
         (self.judged.iter()).find(|it| it.work == entry.work && it.stamp == entry.stamp)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -13,8 +13,9 @@ use berth_api::work::ManifestWork;
 use berth_hub::{CallError, Cause};
 use berth_reconcile::queue::Done;
 use berth_reconcile::{Reference, Regarding, Work, failed, now};
-use berth_work_core::Retry;
 use berth_work_core::report::Applied;
+use berth_work_core::spending::Spending;
+use berth_work_core::{Retry, Unusable};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::checks::Access;
@@ -194,7 +195,13 @@ async fn carry_out(
     match task {
         Task::Nothing(until) => (until, None),
         Task::Map => (None, None),
-        Task::Look(entry) => match look(on, &entry).await {
+        Task::Postponed { until, cuts } => {
+            if cuts {
+                postpone(on, name, at);
+            }
+            (Some(until), None)
+        }
+        Task::Look(entry) => match look(on, &entry, true).await {
             Ok(unread) => {
                 note(on, name, at, unread);
                 let is_kept = matches!(on.world().task(name, at, frozen), Task::Keep);
@@ -281,6 +288,18 @@ fn keep(on: &Work<Agent>, name: &str, at: usize) {
     on.change(|world, _| {
         if let Some(slot) = world.slot(name, at) {
             slot.applied = Some(Applied::Complete);
+        }
+    });
+}
+
+/// Notes that a manifest is not applied yet, as its work has spent too much.
+fn postpone(on: &Work<Agent>, name: &str, at: usize) {
+    on.change(|world, _| {
+        let slot = world.slot(name, at);
+        if let Some(slot) = slot.filter(|it| it.applied != Some(Applied::Complete)) {
+            let failure = Unusable::IgnoreFields(Spending::message());
+            let (reason, message) = failure.condition();
+            slot.applied = Some(Applied::Failed { reason, message });
         }
     });
 }

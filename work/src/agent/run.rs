@@ -29,6 +29,8 @@ pub(super) struct Run {
     pub(super) repairs: Option<String>,
     /// Answers of before do not count for the permissions of the executor.
     pub(super) since: Option<Instant>,
+    /// The work may spend what it costs to look at the object.
+    pub(super) may_spend: bool,
 }
 
 /// What requests about an object came to.
@@ -76,11 +78,13 @@ impl Run {
             was_foreign,
             repairs,
             since,
+            may_spend,
         } = self;
+        let evaluator = Arc::clone(&on.world().evaluator);
         if let Some(denied) = refusal(on, &entry, since).await? {
             return Ok(Tried::denied(denied));
         }
-        let mut machine = match entry.applying(before.as_deref()) {
+        let mut machine = match entry.applying(before.as_deref(), &evaluator) {
             Ok(machine) if entry.executor().is_some() => machine.for_executor(),
             Ok(machine) => machine,
             Err(unusable) => {
@@ -111,7 +115,7 @@ impl Run {
                     entry.settle(done.settled.clone());
                 }
                 if let Some(object) = &last {
-                    saw(on, &entry, object);
+                    saw(on, &entry, object, may_spend);
                 }
                 return Ok(Tried {
                     outcome,
@@ -177,19 +181,28 @@ pub(super) async fn refusal(
 }
 
 /// Notes the object of a response.
-fn saw(on: &Work<Agent>, entry: &Entry, object: &RawObject) {
-    let row = on.world().row(&entry.object);
+fn saw(on: &Work<Agent>, entry: &Entry, object: &RawObject, may_spend: bool) {
+    let (row, before) = {
+        let world = on.world();
+        (world.row(&entry.object), world.known(entry).clone())
+    };
     if let Some(row) = row {
         on.observed(Kind::Objects(row), object);
     }
     // The watch may have reported this version before it was known what the API server makes of the manifest.
     let (prescriptions, evaluator) = {
         let world = on.world();
+        if world.has_judged(entry, &before) {
+            return;
+        }
         (world.prescriptions.clone(), Arc::clone(&world.evaluator))
     };
-    let Ok(Fact::Object(arrived)) =
-        prescriptions.read(entry.object.kind, &object.item(), &evaluator)
-    else {
+    let Ok(Fact::Object(arrived)) = prescriptions.read(
+        entry.object.kind,
+        &object.item(),
+        &evaluator,
+        may_spend.then_some(entry),
+    ) else {
         return;
     };
     on.change(|world, wakes| {
@@ -210,7 +223,7 @@ pub(super) async fn learn(on: &Work<Agent>, name: &str, at: usize, entry: &Entry
     if on.world().is_read(entry) {
         return;
     }
-    let unread = look(on, entry).await;
+    let unread = look(on, entry, false).await;
     let unread = unread.unwrap_or_else(|error| Some(error.to_string()));
     note(on, name, at, unread);
 }
@@ -219,14 +232,18 @@ pub(super) async fn learn(on: &Work<Agent>, name: &str, at: usize, entry: &Entry
 ///
 /// # Errors
 /// The managed cluster does not respond.
-pub(super) async fn look(on: &Work<Agent>, entry: &Entry) -> Result<Option<String>, CallError> {
+pub(super) async fn look(
+    on: &Work<Agent>,
+    entry: &Entry,
+    may_spend: bool,
+) -> Result<Option<String>, CallError> {
     let read = call::send(on.writer(MANAGED), entry.path(), &Step::<()>::Get, None).await?;
     let Some(sent) = read else {
         return Ok(None);
     };
     Ok(match (sent.object, sent.response) {
         (Some(object), _) => {
-            saw(on, entry, &object);
+            saw(on, entry, &object, may_spend);
             None
         }
         (None, Response::Refused(refusal)) => Some(refusal.message),
@@ -265,6 +282,20 @@ fn gone(on: &Work<Agent>, entry: &Entry) {
 // === impl Agent ===
 
 impl Agent {
+    /// Returns true if the object was compared with its manifest since it was known so.
+    fn has_judged(&self, entry: &Entry, before: &Known) -> bool {
+        match (self.known(entry), before) {
+            (Known::Present(now), Known::Present(before)) if Arc::ptr_eq(now, before) => false,
+            (now, _) => now.judged(entry).is_some(),
+        }
+    }
+
+    /// Until when to look at the object has to wait, as its work has spent too much.
+    pub(super) fn postponed(&self, entry: &Entry) -> Option<Instant> {
+        let until = self.evaluator.waits(&entry.work);
+        until.filter(|_| entry.costs(&self.evaluator))
+    }
+
     /// Returns true if the status can say what the object is.
     pub(super) fn is_read(&self, entry: &Entry) -> bool {
         let known = self.known(entry);

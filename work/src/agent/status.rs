@@ -105,6 +105,7 @@ fn observe<'a>(
         (Access::Open, None) => match (known, judged) {
             (_, Some(judged)) => Live::Evaluated(&judged.evaluated),
             (Known::Missing, None) => Live::Missing,
+            (Known::Present(_), None) if entry.rules().cost() => Live::Postponed,
             (_, None) => Live::Failed("it has not been read yet"),
         },
     };

@@ -32,7 +32,7 @@ pub(crate) fn update(on: &Work<Agent>) {
             let (prescriptions, evaluator) =
                 (world.prescriptions.clone(), Arc::clone(&world.evaluator));
             let kind = place.kind;
-            let read = move |item: &Item<'_>| prescriptions.read(kind, item, &evaluator);
+            let read = move |item: &Item<'_>| prescriptions.read(kind, item, &evaluator, None);
             let watched = Watched::new(NAME, resource.clone(), read)
                 .on(MANAGED)
                 .optional();

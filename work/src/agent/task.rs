@@ -23,6 +23,8 @@ use super::world::Agent;
 pub(super) enum Task {
     /// Nothing, until then.
     Nothing(Option<Instant>),
+    /// Nothing, until then: the work has spent too much. `cuts`: the manifest cannot be applied meanwhile.
+    Postponed { until: Instant, cuts: bool },
     /// The object is as the manifest says.
     Complete,
     /// An object that is not updated any more is read for the status: its conditions must count for this generation, too.
@@ -78,7 +80,10 @@ impl Agent {
                 true if !frozen && slot.applied.is_none() => Task::Keep,
                 true => Task::Nothing(None),
                 false if waits.is_some() => Task::Nothing(waits),
-                false => Task::Look(Arc::clone(entry)),
+                false => match self.postponed(entry) {
+                    Some(until) => Task::Postponed { until, cuts: false },
+                    None => Task::Look(Arc::clone(entry)),
+                },
             };
         }
         if waits.is_some() {
@@ -124,7 +129,17 @@ impl Agent {
         {
             return Task::Nothing(Some(until));
         }
+        let postponed = self.postponed(entry);
+        if let Some(until) = postponed {
+            let cuts = entry.cuts(&self.evaluator);
+            // What is due for the status only. To write an object costs nothing.
+            let is_known = matches!(known, Known::Missing) || known.judged(entry).is_some();
+            if cuts || was_applied && !slot.is_changed() && !is_known {
+                return Task::Postponed { until, cuts };
+            }
+        }
         Task::Run(Run {
+            may_spend: postponed.is_none(),
             entry: Arc::clone(entry),
             before: slot.before.clone(),
             start,

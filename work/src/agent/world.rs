@@ -10,6 +10,7 @@ use berth_api::work::{AppliedManifestWork, ManifestWork};
 use berth_reconcile::queue::Done;
 use berth_reconcile::{Lane, Meta, Sight as Report, Wakes, WatchError, Work, World, now};
 use berth_work_core::budget;
+use berth_work_core::evaluate::FeedbackSettings;
 use berth_work_core::grants::RbacName;
 
 use super::connection::Connection;
@@ -79,13 +80,10 @@ impl Agent {
         connection: Arc<Connection>,
         metrics: Metrics,
     ) -> Self {
-        let evaluator = Evaluator {
-            feedback: berth_work_core::evaluate::FeedbackSettings {
-                raw: settings.raw_feedback,
-                max_raw: settings.max_json_raw,
-            },
-            ..Evaluator::default()
-        };
+        let evaluator = Evaluator::new(FeedbackSettings {
+            raw: settings.raw_feedback,
+            max_raw: settings.max_json_raw,
+        });
         Self {
             room: Room::new(settings.works_memory),
             settings,

@@ -1,17 +1,14 @@
 //! The update strategy of a manifest, checked once.
 
-use std::cell::RefCell;
+use std::sync::Arc;
 
 use berth_api::labels::CONFIG_SPEC_HASH;
-use berth_api::work::{
-    FIELD_MANAGER, IgnoreField, IgnoreFieldsCondition, UpdateStrategy, UpdateStrategyType,
-};
+use berth_api::work::{FIELD_MANAGER, UpdateStrategy, UpdateStrategyType};
 use serde_json::{Map, Value};
 
+use super::cuts::{Cutting, Ignored};
 use crate::differs::digest;
-use crate::hash::config_spec_hash;
-use crate::ignore::{self, Budget};
-use crate::{Mapped, Unusable, exact};
+use crate::{Mapped, Unusable};
 
 /// How an object is updated.
 #[derive(Debug)]
@@ -27,30 +24,18 @@ pub(super) enum Strategy {
 pub(super) struct ServerSide {
     pub(super) manager: String,
     pub(super) force: bool,
-    pub(super) ignored: Option<Ignored>,
-}
-
-/// A manifest with fields to ignore.
-#[derive(Debug)]
-pub(super) struct Ignored {
-    /// OCM's hash of the manifest, without the fields that are ignored once the object exists.
-    pub(super) hash: String,
-    /// What to apply if the manifest has changed.
-    pub(super) changed: Value,
-    /// What to apply if the manifest has not changed.
-    pub(super) unchanged: Value,
-    /// What is ignored.
-    pub(super) fields: Vec<IgnoreField>,
+    pub(super) ignored: Option<Arc<Ignored>>,
 }
 
 // === impl Strategy ===
 
 impl Strategy {
-    /// Reads the strategy. Absent means Update. `body` still has stringData.
+    /// Reads the strategy. Absent means Update. `body` still has stringData. `cutting`: where the cuts are kept.
     pub(super) fn of(
         strategy: Option<&UpdateStrategy>,
         object: &Mapped,
         body: &Value,
+        cutting: Option<&mut Cutting<'_>>,
     ) -> Result<Self, Unusable> {
         let Some(strategy) = strategy else {
             return Ok(Self::Update);
@@ -66,39 +51,11 @@ impl Strategy {
                 let ignored = if fields.is_empty() {
                     None
                 } else {
-                    // One for all cuts.
-                    let budget = RefCell::new(Budget::default());
-                    let cut = |value: &Value, is: fn(&IgnoreFieldsCondition) -> bool| {
-                        let mut value = value.clone();
-                        ignore::cut(&mut value, fields, is, &mut budget.borrow_mut())
-                            .map(|()| value)
-                    };
-                    let present: fn(&IgnoreFieldsCondition) -> bool =
-                        |it| *it == IgnoreFieldsCondition::OnSpokePresent;
-                    let hash = config_spec_hash(&cut(&object.prescribed.object, present)?);
-                    // A field of a Secret may be named in stringData, which the manifest has, or in data, which the object has.
-                    let kept = |is: fn(&IgnoreFieldsCondition) -> bool| {
-                        let mut kept = cut(body, is)?;
-                        if exact::fold_string_data(object, &mut kept)? {
-                            kept = match cut(&kept, is) {
-                                Ok(kept) => kept,
-                                Err(error) if budget.borrow().is_spent() => return Err(error),
-                                // An expression may need what is no longer there.
-                                Err(_) => kept,
-                            };
-                        }
-                        Ok::<_, Unusable>(kept)
-                    };
-                    let annotated = |mut value: Value| {
-                        annotate(&mut value, &hash);
-                        value
-                    };
-                    Some(Ignored {
-                        changed: annotated(kept(present)?),
-                        unchanged: annotated(kept(|_| true)?),
-                        hash,
-                        fields: fields.to_vec(),
-                    })
+                    let make = || Ignored::of(fields, object, body);
+                    Some(match cutting {
+                        Some(cutting) => cutting.get(make),
+                        None => make().0,
+                    }?)
                 };
                 Ok(Self::ServerSide(ServerSide {
                     manager: manager

@@ -30,6 +30,11 @@ impl Budget {
         self.left == 0
     }
 
+    /// What was taken.
+    pub(crate) fn spent(&self) -> usize {
+        OBJECT_BUDGET - self.left
+    }
+
     /// What is left.
     pub(super) fn left(&self) -> usize {
         self.left
@@ -44,7 +49,7 @@ impl Budget {
         if self.is_spent() {
             return Err(format!(
                 "all ignored fields of a manifest may cost {OBJECT_BUDGET} together, and these cost more: each jq path expression costs \
-                 {PROGRAM} and the values that it passes on, also each time that the manifest is compared; name fewer fields"
+                 {PROGRAM} and the values that it passes on; name fewer fields"
             ));
         }
         Ok(())

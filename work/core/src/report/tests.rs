@@ -25,6 +25,7 @@ struct Object {
 enum State {
     Found(Value),
     Missing,
+    Postponed,
     Failed(&'static str),
     Withheld(Option<bool>),
     Incomplete,
@@ -67,6 +68,7 @@ impl Work {
                 live: match it.live {
                     State::Found(_) => Live::Evaluated(evaluated),
                     State::Missing => Live::Missing,
+                    State::Postponed => Live::Postponed,
                     State::Failed(error) => Live::Failed(error),
                     State::Withheld(exists) => Live::Withheld {
                         exists,
@@ -401,6 +403,18 @@ fn reported_fields_follow_the_object() {
     work.report(6, &missing);
     assert_eq!(work.values(0), ["b=3"]);
     assert_eq!(work.since(Some(0), "StatusFeedbackSynced"), 5);
+    // What costs too much now is evaluated later.
+    let postponed = object(meta(0, "", "ConfigMap", "cm"), State::Postponed);
+    work.report(7, &[postponed]);
+    assert_eq!(work.values(0), ["b=3"]);
+    let [available, synced] = [1, 2].map(|at| work.lines_of(0)[at].clone());
+    assert_eq!(
+        available,
+        "Available True ResourceAvailable: Resource is available"
+    );
+    let words = "StatusFeedbackSynced False StatusFeedbackSyncFailed: the ignored fields, feedback rules and condition rules of all objects \
+                 of a ManifestWork may cost 10000000 steps at once";
+    assert!(synced.starts_with(words), "{synced}");
     // The rules are gone.
     work.0.spec.manifest_configs.clear();
     work.0.metadata.generation = Some(2);

@@ -77,6 +77,7 @@ fn any_object() -> impl Strategy<Value = Object> {
         ])
         .prop_map(State::Found),
         1 => Just(State::Missing),
+        1 => Just(State::Postponed),
         1 => Just(State::Failed("timeout")),
         1 => any::<Option<bool>>().prop_map(State::Withheld),
         1 => Just(State::Incomplete),
