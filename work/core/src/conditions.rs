@@ -137,14 +137,27 @@ fn usable(rules: &[ConditionRule]) -> impl Iterator<Item = &ConditionRule> {
 /// Names the rules that are not used and that no condition reports: rules for a condition that no rule sets, well-known rules for a
 /// condition that the kind does not have, and rules over the limit.
 ///
-/// Other faults are in the message of the condition that the rule sets.
-pub(crate) fn unreported(meta: &ManifestResourceMeta, rules: &[ConditionRule]) -> Vec<String> {
-    let unset: Vec<_> = not_settable(rules).collect();
+/// Other faults are in the message of the condition that the rule sets. It is asked for each object of each status: rules over the limit are
+/// counted, and as many are named as have room in a text.
+pub(crate) fn unreported(meta: &ManifestResourceMeta, all: &[ConditionRule]) -> Vec<String> {
+    let rules = &all[..all.len().min(MOST_RULES)];
+    let unset = with_room(not_settable(rules));
     let unset = (!unset.is_empty()).then(|| format!("condition rules cannot set {unset:?}"));
-    let unknown: Vec<_> = not_well_known(kind_of(meta), rules).collect();
+    let unknown = with_room(not_well_known(kind_of(meta), rules));
     let unknown = (!unknown.is_empty()).then(|| has_not(kind_of(meta), &unknown));
     let unset = unset.into_iter().chain(unknown);
-    unset.chain(too_many(rules)).collect()
+    unset.chain(too_many(all)).collect()
+}
+
+/// The first types, as many as have room in a text that is cut.
+fn with_room<'a>(types: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut room = LONGEST_ERROR;
+    let has_room = |it: &&str| {
+        let has_room = room > 0;
+        room = room.saturating_sub(it.len());
+        has_room
+    };
+    types.take_while(has_room).collect()
 }
 
 /// The types of conditions for which there are well-known rules, and which the kind does not have.
@@ -178,11 +191,12 @@ pub(crate) fn is_reserved(type_: &str) -> bool {
 
 /// Returns whether a rule sets this condition for the kind of an object.
 pub(crate) fn sets(meta: &ManifestResourceMeta, rules: &[ConditionRule], type_: &str) -> bool {
-    let mut rules = usable(rules);
-    rules.any(|rule| {
-        let is_known = rule.r#type != ConditionRuleType::WellKnownConditions
-            || well_known(kind_of(meta), rule, &Json::Null).is_some();
-        rule.condition == type_ && is_known
+    // The first rule of the type is the one that counts.
+    let mut rules = rules.iter().take(MOST_RULES);
+    let rule = rules.find(|it| it.condition == type_ && can_be_set(type_));
+    rule.is_some_and(|rule| {
+        rule.r#type != ConditionRuleType::WellKnownConditions
+            || well_known(kind_of(meta), rule, &Json::Null).is_some()
     })
 }
 

@@ -280,6 +280,25 @@ fn expressions_have_a_budget_together() {
 }
 
 #[test]
+fn rules_over_the_limit_are_counted_and_not_named() {
+    let rule = |type_: &str| json!({"type": "CEL", "condition": type_, "celExpressions": ["true"]});
+    let mut all = vec![rule("Fine"); MOST_RULES - 1];
+    all.push(rule("not 99"));
+    all.extend((0..4_900).map(|it| rule(&format!("not {it}"))));
+    let count = |it| format!("there are {it} condition rules; the first 100 are evaluated");
+    assert_eq!(
+        unreported(&meta("", "Pod"), &rules(json!(all))),
+        [
+            r#"condition rules cannot set ["not 99"]"#.to_owned(),
+            count(5_000)
+        ]
+    );
+    let long = vec![rule(&"no type ".repeat(30)); 5_000];
+    let text = unreported(&meta("", "Pod"), &rules(json!(long))).join(";");
+    assert!(text.len() < 2_000, "{}", text.len());
+}
+
+#[test]
 fn many_long_expressions_cost_by_their_length() {
     let long = format!("object.a == '{}'", "x".repeat(10_000));
     let rule = |it| json!({"type": "CEL", "condition": format!("C{it}"), "celExpressions": vec![&long; 100]});
