@@ -1,8 +1,14 @@
 //! ManifestWorks that exceed the agent's memory together.
 
+use std::path::PathBuf;
+use std::process::Child;
+use std::time::Duration;
+
+use berth_testkit::cluster::Cluster;
+use berth_testkit::{eventually_within, when};
 use serde_json::Value;
 
-use super::world::{World, condition};
+use super::world::{World, condition, namespace_object};
 
 /// Room for one manifest of 150,000 bytes, which counts twice, and for small ones.
 const LIMIT: [&str; 1] = ["--works-memory=500Ki"];
@@ -94,4 +100,80 @@ async fn a_deleted_work_frees_its_share() {
     world.delete("third").await;
     world.is_gone("third").await;
     world.reports("second", "T", "T").await;
+}
+
+/// Small objects of one work. `BERTH_SMALL_OBJECTS` sets another number, for a measurement.
+const SMALL: usize = 10_000;
+
+/// Upper bound on the memory of an agent with one work of that many small objects, more than without, in KiB.
+const MOST: usize = 40 * 1024;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ten_thousand_small_objects_cost_less_than_40_mib() {
+    let count = std::env::var("BERTH_SMALL_OBJECTS").ok();
+    let count = count.map_or(SMALL, |it| it.parse().unwrap());
+    let cluster = Cluster::private().await;
+    let world = World::of(&cluster, &cluster).await;
+    let agent = world.agent_with(&["--works-memory=1Gi"]);
+    world.create("one", &[world.map("one", "1")]).await;
+    world.reports("one", "T", "T").await;
+    let peak = Peak::begin(&agent.process.child);
+    // Short manifests: the API server stores at most 1.5 MiB of a work and its status.
+    let manifests: Vec<_> = (0..count)
+        .map(|at| namespace_object(&format!("{at:x}")))
+        .collect();
+    world.create("many", &manifests).await;
+    let last = format!("/api/v1/namespaces/{:x}", count - 1);
+    eventually_within(Duration::from_secs(600), "the last object", async || {
+        when(world.managed.get(&last).await.unwrap(), |it| it.code == 200)
+    })
+    .await;
+    let path = world.work("many");
+    eventually_within(Duration::from_secs(600), "the status", async || {
+        // A look costs the hub a megabyte.
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let work = world.hub.get(&path).await.unwrap().ok().clone();
+        let available = condition(&work["status"], "Available");
+        when(available, |it| it["status"] == "True")
+    })
+    .await;
+    let (kept, grown) = (peak.kept(), peak.grown());
+    println!("{count} small objects: {kept} KiB, at most {grown} KiB");
+    assert!(grown < MOST, "{grown} KiB at most, {kept} KiB now");
+}
+
+/// Measures how much memory a process takes at most, from now on.
+struct Peak {
+    process: PathBuf,
+    before: usize,
+}
+
+// === impl Peak ===
+
+impl Peak {
+    fn begin(process: &Child) -> Self {
+        let process = PathBuf::from(format!("/proc/{}", process.id()));
+        // The most that was resident begins anew.
+        std::fs::write(process.join("clear_refs"), "5").unwrap();
+        let mut peak = Self { process, before: 0 };
+        peak.before = peak.status("VmRSS");
+        peak
+    }
+
+    /// In KiB, more than at the beginning.
+    fn grown(&self) -> usize {
+        self.status("VmHWM").saturating_sub(self.before)
+    }
+
+    /// What is resident now, more than at the beginning.
+    fn kept(&self) -> usize {
+        self.status("VmRSS").saturating_sub(self.before)
+    }
+
+    fn status(&self, name: &str) -> usize {
+        let status = std::fs::read_to_string(self.process.join("status")).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix(name));
+        let value = line.unwrap().trim_start_matches(':').trim();
+        value.split(' ').next().unwrap().parse().unwrap()
+    }
 }

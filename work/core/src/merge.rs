@@ -138,7 +138,9 @@ impl Conditions {
         });
     }
 
-    pub(crate) fn into_conditions(self) -> Vec<Condition> {
+    pub(crate) fn into_conditions(mut self) -> Vec<Condition> {
+        // A ManifestWork may have thousands of objects, with two conditions each.
+        self.conditions.shrink_to_fit();
         self.conditions
     }
 }

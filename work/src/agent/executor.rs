@@ -247,7 +247,7 @@ async fn escalates(
 ) -> Result<Option<Failure>, CallError> {
     let owner = berth_work_core::Owner {
         holding: Holding::Orphaned,
-        ..entry.owner.clone()
+        ..berth_work_core::Owner::clone(&entry.owner)
     };
     let machine = Applying::new(object.clone(), None, owner, Settled::default(), None);
     let Ok(mut machine) = machine else {

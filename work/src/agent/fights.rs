@@ -16,7 +16,8 @@ const QUIET: Duration = Duration::from_secs(60);
 /// The repairs of one object.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Fight {
-    last: Option<Repair>,
+    /// In a box: most objects are never repaired.
+    last: Option<Box<Repair>>,
 }
 
 #[derive(Clone, Debug)]
@@ -39,11 +40,11 @@ impl Fight {
             Some(last) if again => last.times.saturating_add(1),
             _ => 1,
         };
-        self.last = Some(Repair {
+        self.last = Some(Box::new(Repair {
             at: now,
             fields: fields.to_owned(),
             times,
-        });
+        }));
         times > 1
     }
 

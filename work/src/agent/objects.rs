@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Instant;
 
@@ -28,33 +29,60 @@ use super::rows::KindId;
 /// An object that differs is kept until it is repaired, if it is not larger.
 const KEPT: usize = 64 * 1024;
 
+/// Upper bound on the bytes of all objects that are kept so.
+const ALL_KEPT: usize = 4 * 1024 * 1024;
+
 /// An object on the managed cluster.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct ObjectId {
     pub(crate) kind: KindId,
     /// The namespace, a slash, and the name.
-    pub(crate) place: Box<str>,
+    pub(crate) place: Arc<str>,
 }
 
-/// A manifest of a ManifestWork, mapped to an object.
+/// A manifest of a ManifestWork, mapped to an object. A work may have thousands: what they have in common is shared.
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) work: Arc<str>,
     pub(crate) object: ObjectId,
-    pub(crate) resource: GroupVersionResource,
-    pub(crate) meta: ManifestResourceMeta,
-    pub(crate) owner: Owner,
+    pub(crate) served: Arc<Served>,
+    pub(crate) owner: Arc<Owner>,
     /// Equal for manifests that prescribe the same in the same way.
     pub(crate) stamp: u64,
-    is_namespaced: bool,
     source: Arc<ManifestWork>,
-    ordinal: usize,
+    ordinal: u32,
     settled: Mutex<Settled>,
+}
+
+/// A kind as manifests name it, and its resource.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Served {
+    pub(crate) kind: String,
+    pub(crate) resource: GroupVersionResource,
+    pub(crate) is_namespaced: bool,
+}
+
+/// The manifest of an object that was applied before the present one, without its ManifestWork.
+#[derive(Clone, Debug)]
+pub(crate) struct Former {
+    stamp: u64,
+    manifest: Manifest,
 }
 
 /// All manifests that are mapped, by object. Clones share them.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Prescriptions(Arc<RwLock<HashMap<ObjectId, Vec<Arc<Entry>>>>>);
+pub(crate) struct Prescriptions {
+    all: Arc<RwLock<HashMap<ObjectId, Vec<Arc<Entry>>>>>,
+    /// The bytes of the objects that are kept until they are repaired.
+    kept: Arc<AtomicUsize>,
+}
+
+/// An object that is kept as JSON. Its bytes are counted in a sum until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    json: Box<[u8]>,
+    sum: Arc<AtomicUsize>,
+}
 
 /// What evaluates objects, and notes what that costs.
 #[derive(Debug)]
@@ -84,8 +112,8 @@ pub(crate) struct Arrived {
     pub(crate) version: Box<str>,
     /// What each manifest makes of it, except those of works that have to wait as they cost too much.
     pub(crate) judged: Vec<Judged>,
-    /// The object, if it is to be written.
-    pub(crate) live: Option<Value>,
+    /// The object, if it is to be written, and there is room.
+    pub(crate) live: Option<Kept>,
 }
 
 /// What a manifest makes of an object.
@@ -119,52 +147,39 @@ impl ObjectId {
 // === impl Entry ===
 
 impl Entry {
-    /// The manifest at this position, mapped to an object of this kind.
+    /// The manifest at this position of the work, mapped to an object of this kind.
     pub(crate) fn new(
-        source: &Arc<ManifestWork>,
+        (work, source): (&Arc<str>, &Arc<ManifestWork>),
         manifest: &Prescribed,
-        kind: KindId,
-        resource: GroupVersionResource,
-        is_namespaced: bool,
-        owner: Owner,
+        (kind, served): (KindId, Arc<Served>),
+        owner: Arc<Owner>,
     ) -> Self {
         let prescribed = &manifest.prescribed;
-        let meta = ManifestResourceMeta {
-            group: resource.group.clone(),
-            kind: prescribed.kind.clone(),
-            name: prescribed.name.clone(),
-            namespace: manifest.namespace.clone(),
-            ordinal: i32::try_from(prescribed.ordinal).unwrap_or(i32::MAX),
-            resource: resource.resource.clone(),
-            version: resource.version.clone(),
-        };
         let mut entry = Self {
-            work: source.metadata.name.as_deref().unwrap_or_default().into(),
+            work: Arc::clone(work),
             object: ObjectId::new(kind, &manifest.namespace, &prescribed.name),
-            resource,
-            meta,
+            served,
             owner,
             stamp: 0,
-            is_namespaced,
             source: Arc::clone(source),
-            ordinal: prescribed.ordinal,
+            ordinal: u32::try_from(prescribed.ordinal).unwrap_or(u32::MAX),
             settled: Mutex::default(),
         };
         entry.stamp = entry.stamp();
         entry
     }
 
-    /// The state machine that applies the manifest. `before`: the manifest of the same object that was applied last. The work pays for it.
+    /// The state machine that applies the manifest. `before`: what was applied last to the same object. The work pays for it.
     ///
     /// # Errors
     /// The manifest or its strategy is invalid.
     pub(crate) fn applying(
         &self,
-        before: Option<&Self>,
+        before: Option<&Former>,
         evaluator: &Evaluator,
     ) -> Result<Applying, Unusable> {
         let before = before.filter(|it| it.stamp != self.stamp);
-        let before = before.and_then(|it| it.prescribed().ok());
+        let before = before.and_then(|it| self.read(&it.manifest).ok());
         let settled = self.settled.lock().unwrap_or_else(PoisonError::into_inner);
         let settled = settled.clone();
         let rules = self.rules();
@@ -173,7 +188,7 @@ impl Entry {
         let applying = Applying::cut(
             self.prescribed()?,
             rules.strategy,
-            self.owner.clone(),
+            Owner::clone(&self.owner),
             settled,
             before.as_ref(),
             Some(&mut cutting),
@@ -184,15 +199,42 @@ impl Entry {
 
     /// The manifest, as it is stored.
     pub(crate) fn manifest(&self) -> Option<&Manifest> {
-        self.source.spec.workload.manifests.get(self.ordinal)
+        let ordinal = usize::try_from(self.ordinal).ok()?;
+        self.source.spec.workload.manifests.get(ordinal)
+    }
+
+    /// What has to be known of the manifest when another one has taken its place.
+    pub(crate) fn former(&self) -> Option<Former> {
+        self.manifest().map(|manifest| Former {
+            stamp: self.stamp,
+            manifest: manifest.clone(),
+        })
+    }
+
+    /// The object, as the status names it.
+    pub(crate) fn meta(&self) -> ManifestResourceMeta {
+        let resource = &self.served.resource;
+        ManifestResourceMeta {
+            group: resource.group.clone(),
+            kind: self.served.kind.clone(),
+            name: self.object.name().to_owned(),
+            namespace: self.object.namespace().to_owned(),
+            ordinal: i32::try_from(self.ordinal).unwrap_or(i32::MAX),
+            resource: resource.resource.clone(),
+            version: resource.version.clone(),
+        }
     }
 
     /// The rules of the ManifestWork for the object.
     pub(crate) fn rules(&self) -> Rules<'_> {
-        Rules::of(
-            &self.source.spec.manifest_configs,
-            &Identity::from(&self.meta),
-        )
+        let resource = &self.served.resource;
+        let id = Identity {
+            group: &resource.group,
+            resource: &resource.resource,
+            namespace: self.object.namespace(),
+            name: self.object.name(),
+        };
+        Rules::of(&self.source.spec.manifest_configs, &id)
     }
 
     /// Returns true if the object is only read.
@@ -215,7 +257,7 @@ impl Entry {
     /// The path of the object.
     pub(crate) fn path(&self) -> Path<'_> {
         Path {
-            resource: &self.resource,
+            resource: &self.served.resource,
             namespace: self.object.namespace(),
             name: self.object.name(),
         }
@@ -232,8 +274,14 @@ impl Entry {
     /// The manifest is invalid.
     pub(crate) fn prescribed(&self) -> Result<Prescribed, Unusable> {
         let manifest = self.manifest();
-        let manifest = manifest.ok_or(Unusable::NotAnObject)?;
-        prescribed(self.ordinal, manifest)?.mapped(&self.resource.resource, self.is_namespaced)
+        self.read(manifest.ok_or(Unusable::NotAnObject)?)
+    }
+
+    /// A manifest of the object, with its resource.
+    fn read(&self, manifest: &Manifest) -> Result<Prescribed, Unusable> {
+        let ordinal = usize::try_from(self.ordinal).unwrap_or(usize::MAX);
+        let served = &self.served;
+        prescribed(ordinal, manifest)?.mapped(&served.resource.resource, served.is_namespaced)
     }
 
     fn stamp(&self) -> u64 {
@@ -246,7 +294,7 @@ impl Entry {
             rules.strategy, rules.feedback, rules.conditions
         )
         .hash(&mut hasher);
-        (&self.resource, self.is_namespaced).hash(&mut hasher);
+        (&self.served.resource, self.served.is_namespaced).hash(&mut hasher);
         (&self.owner.uid, &self.owner.name).hash(&mut hasher);
         (format!("{:?}{:?}", self.owner.holding, self.source.spec.executor)).hash(&mut hasher);
         hasher.finish()
@@ -270,7 +318,7 @@ impl Entry {
         let rules = self.rules();
         let began = rules.cost().then(evaluator.clock);
         let (evaluated, cost) = evaluate(
-            &self.meta,
+            &self.meta(),
             &rules,
             object,
             &evaluator.feedback,
@@ -323,24 +371,34 @@ impl Evaluator {
     }
 }
 
+// === impl Former ===
+
+impl Former {
+    pub(crate) fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+}
+
 // === impl Prescriptions ===
 
 impl Prescriptions {
     /// The manifests that prescribe an object.
     pub(crate) fn of(&self, object: &ObjectId) -> Vec<Arc<Entry>> {
-        let all = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let all = self.all.read().unwrap_or_else(PoisonError::into_inner);
         all.get(object).cloned().unwrap_or_default()
     }
 
     pub(crate) fn add(&self, entry: &Arc<Entry>) {
-        let mut all = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        let entries = all.entry(entry.object.clone()).or_default();
+        let mut all = self.all.write().unwrap_or_else(PoisonError::into_inner);
+        // Usually there is one.
+        let entries = all.entry(entry.object.clone());
+        let entries = entries.or_insert_with(|| Vec::with_capacity(1));
         entries.push(Arc::clone(entry));
     }
 
     /// Returns true if no other manifest prescribes the object.
     pub(crate) fn remove(&self, entry: &Arc<Entry>) -> bool {
-        let mut all = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.all.write().unwrap_or_else(PoisonError::into_inner);
         let Some(entries) = all.get_mut(&entry.object) else {
             return true;
         };
@@ -374,22 +432,47 @@ impl Prescriptions {
             return Ok(Fact::Foreign);
         }
         let object: Value = item.parse()?;
-        let is_due = |entry: &&Arc<Entry>| {
+        let may_cost = |entry: &&Arc<Entry>| {
             may.is_some_and(|it| std::ptr::eq(it, Arc::as_ptr(entry)))
                 || evaluator.waits(&entry.work).is_none()
                 || !entry.costs(evaluator)
         };
         let judged: Vec<_> = (entries.iter())
-            .filter(is_due)
+            .filter(may_cost)
             .map(|entry| entry.judge(&object, evaluator))
             .collect();
-        let is_kept = item.json.len() <= KEPT && judged.iter().any(|it| it.verdict.write);
+        let is_due = judged.iter().any(|it| it.verdict.write);
         Ok(Fact::Object(Arrived {
             uid: uid.as_str().into(),
             version: resource_version.as_str().into(),
             judged,
-            live: is_kept.then_some(object),
+            live: (is_due.then(|| Kept::new(item.json, &self.kept))).flatten(),
         }))
+    }
+}
+
+// === impl Kept ===
+
+impl Kept {
+    /// `None`: it is too large, or too much is kept already.
+    fn new(json: &[u8], sum: &Arc<AtomicUsize>) -> Option<Self> {
+        let with = |kept: usize| Some(kept + json.len()).filter(|it| *it <= ALL_KEPT);
+        let has_room = json.len() <= KEPT && sum.fetch_update(Relaxed, Relaxed, with).is_ok();
+        has_room.then(|| Self {
+            json: json.into(),
+            sum: Arc::clone(sum),
+        })
+    }
+
+    /// The object.
+    pub(crate) fn read(&self) -> Option<Value> {
+        serde_json::from_slice(&self.json).ok()
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        self.sum.fetch_sub(self.json.len(), Relaxed);
     }
 }
 

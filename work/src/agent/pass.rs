@@ -383,12 +383,13 @@ fn settled(again: Option<Instant>) -> Done {
 
 /// Reports a failure by Events about the ManifestWork, on the hub, and about the AppliedManifestWork, on the cluster.
 fn tell(on: &Work<Agent>, ready: &Ready, entry: &Entry, failure: &str) {
-    let meta = &entry.meta;
-    let event = |namespace: Option<String>| Event {
+    let (kind, object) = (&entry.served.kind, &entry.object);
+    let (namespace, name) = (object.namespace(), object.name());
+    let event = |of: Option<String>| Event {
         warning: true,
         reason: "ManifestNotApplied",
-        note: format!("{} {}/{}: {failure}", meta.kind, meta.namespace, meta.name),
-        namespace,
+        note: format!("{kind} {namespace}/{name}: {failure}"),
+        namespace: of,
     };
     let (work, applied) = (&ready.work.metadata, &ready.applied.metadata);
     let regarding = |kind: &str, of: &ObjectMeta| Regarding {

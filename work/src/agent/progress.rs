@@ -12,7 +12,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use super::checks::{Access, Checks};
 use super::fights::Fight;
-use super::objects::Entry;
+use super::objects::{Entry, Former};
 use super::targets::failed;
 
 /// The first wait after a failure. It doubles with each failure that follows.
@@ -59,7 +59,7 @@ pub(crate) struct Slot {
     /// What is reported of the last try; `None`: what is stored counts.
     pub(crate) applied: Option<Applied>,
     /// The manifest of the same object that was applied before.
-    pub(crate) before: Option<Arc<Entry>>,
+    pub(crate) before: Option<Former>,
     pub(crate) wait: Option<Wait>,
     pub(crate) fight: Fight,
     /// When the permissions of the executor are asked for.
@@ -78,9 +78,9 @@ pub(crate) enum Target {
     /// An object.
     Object(Arc<Entry>),
     /// An object of a kind that the cluster does not serve.
-    Unmapped(ManifestResourceMeta),
+    Unmapped(Box<ManifestResourceMeta>),
     /// No object.
-    Unusable(ManifestResourceMeta),
+    Unusable(Box<ManifestResourceMeta>),
 }
 
 /// A wait after failures.
@@ -161,7 +161,7 @@ impl Slot {
         let (entry, before) = (self.entry(), self.before.as_ref());
         entry
             .zip(before)
-            .is_some_and(|(entry, before)| entry.manifest() != before.manifest())
+            .is_some_and(|(entry, before)| entry.manifest() != Some(before.manifest()))
     }
 
     /// Takes over what is known of the same object from the slot of the former manifests.
@@ -182,7 +182,7 @@ impl Slot {
         } else {
             // An object that is complete counts as applied: the manifest that was really applied is then still known.
             let applied = former.applied == Some(Applied::Complete);
-            self.before = former.before.or(applied.then(|| Arc::clone(old)));
+            self.before = former.before.or_else(|| old.former().filter(|_| applied));
         }
     }
 
@@ -280,10 +280,11 @@ pub(crate) fn complete_objects(work: &ManifestWork) -> impl Iterator<Item = &Man
 }
 
 /// Returns true if an object of the ManifestWork is done.
-pub(crate) fn is_object_complete(work: &ManifestWork, meta: &ManifestResourceMeta) -> bool {
+pub(crate) fn is_object_complete(work: &ManifestWork, entry: &Entry) -> bool {
+    let (served, object) = (&entry.served, &entry.object);
     let of = |it: &ManifestResourceMeta| {
-        (&it.group, &it.kind, &it.namespace, &it.name)
-            == (&meta.group, &meta.kind, &meta.namespace, &meta.name)
+        (&it.group, &it.kind) == (&served.resource.group, &served.kind)
+            && (&*it.namespace, &*it.name) == (object.namespace(), object.name())
     };
     complete_objects(work).any(of)
 }

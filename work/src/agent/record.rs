@@ -72,11 +72,14 @@ pub(crate) async fn record(
     }
     let resources = recorded(existing, kept);
     if resources != stored {
+        drop(stored);
+        // One after the other: as values, thousands of entries take megabytes.
+        let resources: Value = resources.into_iter().map(|it| json!(it)).collect();
         let write = on
             .world()
             .applied
             .get(applied_name)
-            .map(|applied| status(applied, json!({"appliedResources": resources})));
+            .map(|applied| status(applied, "appliedResources", resources));
         let outcome = on.carry_out(write.into_iter().collect()).await;
         if matches!(outcome, WriteOutcome::Failed(_)) {
             let wait = on.change(|world, _| {
@@ -154,20 +157,26 @@ fn set_wait(world: &mut Agent, name: &str, wait: Option<Wait>) {
 
 /// The entry of an object in the list.
 pub(crate) fn meta(entry: &Entry, uid: &str) -> AppliedManifestResourceMeta {
-    let meta = &entry.meta;
+    let resource = &entry.served.resource;
     AppliedManifestResourceMeta {
-        group: meta.group.clone(),
-        name: meta.name.clone(),
-        namespace: meta.namespace.clone(),
-        resource: meta.resource.clone(),
+        group: resource.group.clone(),
+        name: entry.object.name().to_owned(),
+        namespace: entry.object.namespace().to_owned(),
+        resource: resource.resource.clone(),
         uid: uid.to_owned(),
-        version: meta.version.clone(),
+        version: resource.version.clone(),
     }
 }
 
-/// A patch of the status of an AppliedManifestWork.
-pub(crate) fn status(applied: &AppliedManifestWork, status: Value) -> Write {
+/// A patch of a field of the status of an AppliedManifestWork.
+pub(crate) fn status(applied: &AppliedManifestWork, field: &str, value: Value) -> Write {
     let metadata = &applied.metadata;
+    let mut body = json!({
+        "metadata": {"uid": metadata.uid, "resourceVersion": metadata.resource_version},
+        "status": {},
+    });
+    // `json!` would copy the value, which may have megabytes.
+    body["status"][field] = value;
     Write {
         target: Target {
             resource: applied_works(),
@@ -176,10 +185,7 @@ pub(crate) fn status(applied: &AppliedManifestWork, status: Value) -> Write {
         },
         action: Action::Patch {
             subresource: Some("status"),
-            body: json!({
-                "metadata": {"uid": metadata.uid, "resourceVersion": metadata.resource_version},
-                "status": status,
-            }),
+            body,
         },
         reconciler: WORK,
         events: Vec::new(),

@@ -14,7 +14,7 @@ use berth_reconcile::queue::Done;
 use berth_reconcile::{Reference, Regarding, Work, now};
 use berth_work_core::{Eviction, HubView, eviction};
 use jiff::SignedDuration;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::MANAGED;
 use super::facts::{applied_has_finalizer, applied_works};
@@ -87,7 +87,7 @@ async fn remove(on: &Work<Agent>, name: &Arc<str>, applied: &AppliedManifestWork
     if let Some(error) = error {
         tracing::debug!(name = &**name, %error, "not all objects could be removed");
         if pending != stored {
-            let write = record::status(applied, json!({"appliedResources": pending}));
+            let write = record::status(applied, "appliedResources", json!(pending));
             on.carry_out(vec![write]).await;
         }
         return Done::Failed {
@@ -97,7 +97,7 @@ async fn remove(on: &Work<Agent>, name: &Arc<str>, applied: &AppliedManifestWork
     let write = if pending.is_empty() {
         without_finalizer(applied)
     } else if pending != stored {
-        record::status(applied, json!({"appliedResources": pending}))
+        record::status(applied, "appliedResources", json!(pending))
     } else {
         let wait = Wait::pending(wait, time);
         on.change(|world, _| world.removals.insert(Arc::clone(name), wait));
@@ -147,7 +147,7 @@ pub(crate) fn plan(world: &Agent, name: &str, now: Now) -> Plan {
             annotate(applied, HELD, Some(&hold.to_string())).into()
         }
         Eviction::Hold(_) => without_start(applied),
-        Eviction::Start => record::status(applied, json!({"evictionStartTime": now.wall})).into(),
+        Eviction::Start => record::status(applied, "evictionStartTime", json!(now.wall)).into(),
         Eviction::Wait(until) => {
             let left = Duration::try_from(until.duration_since(now.wall)).unwrap_or_default();
             Plan {
@@ -165,7 +165,7 @@ fn without_start(applied: &AppliedManifestWork) -> Plan {
     if started.is_none_or(Option::is_none) {
         return Plan::default();
     }
-    record::status(applied, json!({"evictionStartTime": null})).into()
+    record::status(applied, "evictionStartTime", Value::Null).into()
 }
 
 fn without_finalizer(applied: &AppliedManifestWork) -> Write {

@@ -10,7 +10,7 @@ use berth_work_core::{Failure, Outcome, Response, Retry, Step};
 use super::checks::Access;
 use super::executor::{Denied, Ruling};
 use super::facts::{Fact, Kind};
-use super::objects::{Entry, Known};
+use super::objects::{Entry, Former, Known};
 use super::world::Agent;
 use super::{MANAGED, call, executor};
 
@@ -20,7 +20,7 @@ const STEPS: usize = 16;
 /// The requests about an object.
 pub(super) struct Run {
     pub(super) entry: Arc<Entry>,
-    pub(super) before: Option<Arc<Entry>>,
+    pub(super) before: Option<Former>,
     /// What is known of the object; `None`: it is read first.
     pub(super) start: Option<Response>,
     /// The row of the object was listed before any manifest prescribed it. It exists if the watch has seen it.
@@ -84,7 +84,7 @@ impl Run {
         if let Some(denied) = refusal(on, &entry, since).await? {
             return Ok(Tried::denied(denied));
         }
-        let mut machine = match entry.applying(before.as_deref(), &evaluator) {
+        let mut machine = match entry.applying(before.as_ref(), &evaluator) {
             Ok(machine) if entry.executor().is_some() => machine.for_executor(),
             Ok(machine) => machine,
             Err(unusable) => {
@@ -154,7 +154,8 @@ impl Run {
             reason: berth_api::conditions::manifest::APPLIED_FAILED,
             message: format!(
                 "Failed to apply manifest: the {} {:?} does not settle: other clients change it at the same time",
-                entry.meta.kind, entry.meta.name
+                entry.served.kind,
+                entry.object.name()
             ),
             retry: Retry::Backoff,
         };

@@ -2,7 +2,7 @@
 
 use berth_api::Now;
 use berth_api::plan::{Action, Plan, Target, Write};
-use berth_api::work::ManifestWork;
+use berth_api::work::{ManifestResourceMeta, ManifestWork};
 use berth_work_core::budget;
 use berth_work_core::report::{self, Applied, Drift, Live, Observed, report};
 use serde_json::json;
@@ -46,6 +46,8 @@ pub(crate) fn plan(world: &Agent, name: &str, now: Now) -> Plan {
         }
     };
     let status = report(work, &observed, now.wall);
+    // The objects of a work may be thousands, and the patch takes memory, too.
+    drop(observed);
     let mut plan = Plan::default();
     if work.status.as_ref() != Some(&status) {
         plan = write(world, work, json!(status)).into();
@@ -79,7 +81,7 @@ fn observe<'a>(
         Of::Object(entry) => entry,
         Of::Unmapped(meta) | Of::Unusable(meta) => {
             return Observed {
-                meta: meta.clone(),
+                meta: ManifestResourceMeta::clone(meta),
                 applied,
                 live: Live::Incomplete,
                 drift: None,
@@ -128,7 +130,7 @@ fn observe<'a>(
         }
     });
     Observed {
-        meta: entry.meta.clone(),
+        meta: entry.meta(),
         applied,
         live,
         drift,
@@ -138,7 +140,7 @@ fn observe<'a>(
 
 /// Returns true if the object is not updated any more.
 fn is_kept(work: &ManifestWork, entry: &Entry) -> bool {
-    is_complete(work) || is_object_complete(work, &entry.meta)
+    is_complete(work) || is_object_complete(work, entry)
 }
 
 /// A patch of the whole status. Fields that the new status leaves out are removed.
@@ -154,10 +156,11 @@ fn write(world: &Agent, work: &ManifestWork, mut status: serde_json::Value) -> W
 /// A patch of the status.
 fn patch(world: &Agent, work: &ManifestWork, status: serde_json::Value) -> Write {
     let metadata = &work.metadata;
-    let body = json!({
+    let mut body = json!({
         "metadata": {"uid": metadata.uid, "resourceVersion": metadata.resource_version},
-        "status": status,
     });
+    // `json!` would copy the status, which may have megabytes.
+    body["status"] = status;
     Write {
         target: Target {
             resource: works(),

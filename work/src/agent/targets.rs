@@ -1,8 +1,9 @@
 //! From the manifests of a ManifestWork to objects: which object each one names, and what is kept of the manifests before.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use berth_api::GroupVersionResource;
 use berth_api::work::{AppliedManifestWork, ManifestResourceMeta, ManifestWork};
 use berth_reconcile::Work;
 use berth_work_core::order::{LAST, rank};
@@ -12,8 +13,9 @@ use berth_work_core::{Failure, Holding, Mapped as Prescribed, Owner, Retry, Unus
 use super::MANAGED;
 use super::checks::{Access, Checks};
 use super::mapping::{Mapped, Unmapped};
-use super::objects::{Entry, Known};
+use super::objects::{Entry, Known, Served};
 use super::progress::{Progress, Slot, Target};
+use super::rows::KindId;
 use super::world::Agent;
 use super::{permissions, table};
 
@@ -22,6 +24,15 @@ use super::{permissions, table};
 pub(crate) struct Ready {
     pub(crate) work: Arc<ManifestWork>,
     pub(crate) applied: Arc<AppliedManifestWork>,
+}
+
+/// What the manifests of a ManifestWork have in common, and is kept once.
+struct Shared {
+    name: Arc<str>,
+    source: Arc<ManifestWork>,
+    owned: Arc<Owner>,
+    orphaned: Arc<Owner>,
+    served: HashSet<Arc<Served>>,
 }
 
 /// Brings the manifests of a work up to date: maps each to its object. [`watch`] has to follow.
@@ -35,9 +46,11 @@ pub(crate) async fn map(on: &Work<Agent>, name: &Arc<str>, ready: &Ready) {
     if is_known {
         return;
     }
-    let mut slots = Vec::new();
-    for ordinal in 0..ready.work.spec.workload.manifests.len() {
-        slots.push(slot(on, ready, ordinal).await);
+    let mut shared = Shared::of(name, ready);
+    let count = ready.work.spec.workload.manifests.len();
+    let mut slots = Vec::with_capacity(count);
+    for ordinal in 0..count {
+        slots.push(slot(on, &mut shared, ordinal).await);
     }
     // Stable: manifests of one rank stay in their order.
     slots.sort_by_key(|(rank, _)| *rank);
@@ -57,7 +70,7 @@ pub(crate) async fn map_again(
     ready: &Ready,
     ordinal: usize,
 ) -> bool {
-    let (_, slot) = slot(on, ready, ordinal).await;
+    let (_, slot) = slot(on, &mut Shared::of(name, ready), ordinal).await;
     if !matches!(slot.target, Target::Object(_)) {
         return false;
     }
@@ -158,8 +171,8 @@ fn remove(world: &mut Agent, entry: &Arc<Entry>) {
 }
 
 /// The slot of a manifest, and its rank.
-async fn slot(on: &Work<Agent>, ready: &Ready, ordinal: usize) -> (u32, Slot) {
-    let manifest = ready.work.spec.workload.manifests.get(ordinal);
+async fn slot(on: &Work<Agent>, shared: &mut Shared, ordinal: usize) -> (u32, Slot) {
+    let manifest = shared.source.spec.workload.manifests.get(ordinal);
     let read = manifest.map(|it| prescribed(ordinal, it));
     let prescribed = match read {
         Some(Ok(prescribed)) => prescribed,
@@ -207,7 +220,7 @@ async fn slot(on: &Work<Agent>, ready: &Ready, ordinal: usize) -> (u32, Slot) {
                 reason: berth_api::conditions::manifest::APPLIED_FAILED,
                 message,
             };
-            let mut slot = Slot::new(ordinal, Target::Unmapped(meta), Some(failure));
+            let mut slot = Slot::new(ordinal, Target::Unmapped(Box::new(meta)), Some(failure));
             slot.waits(Retry::Backoff, berth_reconcile::now().instant);
             return (rank, slot);
         }
@@ -217,10 +230,9 @@ async fn slot(on: &Work<Agent>, ready: &Ready, ordinal: usize) -> (u32, Slot) {
         Err(unusable) => (rank, unusable_slot(ordinal, meta, &unusable)),
         Ok(manifest) => {
             let kind = on.world().rows.kind(&resource);
-            let owner = ready.owner_of(&manifest);
-            let entry = Entry::new(&ready.work, &manifest, kind, resource, is_namespaced, owner);
+            let entry = shared.entry(&manifest, kind, resource, is_namespaced);
             let mut slot = Slot::new(ordinal, Target::Object(Arc::new(entry)), None);
-            if ready.work.spec.executor.is_some() {
+            if shared.source.spec.executor.is_some() {
                 slot.checks = Checks::first(berth_reconcile::now().instant);
                 slot.access = Access::Unknown;
             }
@@ -243,7 +255,7 @@ fn unusable_slot(ordinal: usize, meta: ManifestResourceMeta, unusable: &Unusable
         message,
         retry: Retry::OnChange,
     });
-    Slot::new(ordinal, Target::Unusable(meta), Some(applied))
+    Slot::new(ordinal, Target::Unusable(Box::new(meta)), Some(applied))
 }
 
 /// A failure as the status reports it.
@@ -263,21 +275,62 @@ impl Ready {
         let uid = metadata.uid.clone().unwrap_or_default();
         (uid, metadata.name.clone().unwrap_or_default())
     }
+}
 
-    fn owner_of(&self, manifest: &Prescribed) -> Owner {
-        let (uid, name) = self.owner();
-        let holding = Holding::of(self.work.spec.delete_option.as_ref(), manifest);
-        Owner { name, uid, holding }
+// === impl Shared ===
+
+impl Shared {
+    fn of(name: &Arc<str>, ready: &Ready) -> Self {
+        let [owned, orphaned] = [Holding::Owned, Holding::Orphaned].map(|holding| {
+            let (uid, name) = ready.owner();
+            Arc::new(Owner { name, uid, holding })
+        });
+        Self {
+            name: Arc::clone(name),
+            source: Arc::clone(&ready.work),
+            owned,
+            orphaned,
+            served: HashSet::new(),
+        }
+    }
+
+    /// The manifest, mapped to an object of this kind.
+    fn entry(
+        &mut self,
+        manifest: &Prescribed,
+        kind: KindId,
+        resource: GroupVersionResource,
+        is_namespaced: bool,
+    ) -> Entry {
+        let served = Served {
+            kind: manifest.prescribed.kind.clone(),
+            resource,
+            is_namespaced,
+        };
+        let served = self.served.get(&served).cloned().unwrap_or_else(|| {
+            let served = Arc::new(served);
+            self.served.insert(Arc::clone(&served));
+            served
+        });
+        let owner = match Holding::of(self.source.spec.delete_option.as_ref(), manifest) {
+            Holding::Owned => &self.owned,
+            Holding::Orphaned => &self.orphaned,
+        };
+        Entry::new(
+            (&self.name, &self.source),
+            manifest,
+            (kind, served),
+            Arc::clone(owner),
+        )
     }
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
 
     use std::time::Instant;
 
-    use berth_api::GroupVersionResource;
     use berth_api::work::Manifest;
     use berth_work_core::{Done, Outcome, Settled};
     use serde_json::{Value, json};
@@ -288,7 +341,7 @@ mod tests {
     use super::super::settings::Settings;
     use super::*;
 
-    fn agent() -> Agent {
+    pub(crate) fn agent() -> Agent {
         let connection = Connection {
             url: "https://hub".to_owned(),
             hub_hash: "hash".to_owned(),
@@ -324,6 +377,7 @@ mod tests {
     /// Installs the manifests of a generation, in their order.
     fn installs(world: &mut Agent, ready: &Ready) {
         let mut slots = Vec::new();
+        let mut shared = Shared::of(&"w".into(), ready);
         for (ordinal, manifest) in ready.work.spec.workload.manifests.iter().enumerate() {
             let prescribed = prescribed(ordinal, manifest).unwrap();
             let is_namespaced = !prescribed.namespace.is_empty();
@@ -331,8 +385,7 @@ mod tests {
             let mapped = prescribed.mapped(&resource, is_namespaced).unwrap();
             let resource = GroupVersionResource::new("", "v1", resource);
             let kind = world.rows.kind(&resource);
-            let owner = ready.owner_of(&mapped);
-            let entry = Entry::new(&ready.work, &mapped, kind, resource, is_namespaced, owner);
+            let entry = shared.entry(&mapped, kind, resource, is_namespaced);
             slots.push(Slot::new(ordinal, Target::Object(Arc::new(entry)), None));
         }
         install(world, &"w".into(), ready, slots);

@@ -12,7 +12,7 @@ use berth_work_core::{Differences, Failure, Outcome, Response, Retry};
 
 use super::checks::Access;
 use super::lines::LONGEST;
-use super::objects::{Entry, Known};
+use super::objects::{Entry, Kept, Known};
 use super::progress::{Slot, Target, is_object_complete};
 use super::rows::Sight;
 use super::run::{Run, Tried};
@@ -67,7 +67,7 @@ impl Agent {
             Target::Unusable(_) => return Task::Nothing(None),
         };
         let work = self.works.get(name).unwrap_or(&progress.source);
-        if frozen || is_object_complete(work, &entry.meta) {
+        if frozen || is_object_complete(work, entry) {
             if let Some(since) = since.filter(|_| waits.is_none()) {
                 return Task::Check {
                     entry: Arc::clone(entry),
@@ -118,7 +118,8 @@ impl Agent {
                 (None, None)
             }
             (Known::Present(arrived), Some(judged)) => {
-                let start = arrived.live.clone().map(Response::Found);
+                let start = arrived.live.as_ref().and_then(Kept::read);
+                let start = start.map(Response::Found);
                 (start, Some(fields(&judged.verdict.differences)))
             }
             _ => (None, None),
@@ -186,10 +187,10 @@ impl Agent {
             ..
         }) = ended
             && done.written
-            && (entry.meta.group.as_str(), entry.meta.kind.as_str()) == ("", "Namespace")
+            && (&*entry.served.resource.group, &*entry.served.kind) == ("", "Namespace")
             && let Some(progress) = self.progress.get_mut(name)
         {
-            progress.namespace_exists(&entry.meta.name);
+            progress.namespace_exists(entry.object.name());
         }
         let slot = self.slot(name, at);
         let is_of = |it: &&mut Slot| it.entry().is_some_and(|it| Arc::ptr_eq(it, entry));
@@ -211,9 +212,9 @@ impl Agent {
                         metrics.fought();
                         tracing::warn!(
                             work = name,
-                            kind = entry.meta.kind,
-                            namespace = entry.meta.namespace,
-                            name = entry.meta.name,
+                            kind = entry.served.kind,
+                            namespace = entry.object.namespace(),
+                            name = entry.object.name(),
                             fields,
                             "another client changes what the ManifestWork prescribes; repaired again, and less often from now on"
                         );
@@ -245,9 +246,9 @@ impl Agent {
         {
             tracing::warn!(
                 work = name,
-                kind = entry.meta.kind,
-                namespace = entry.meta.namespace,
-                name = entry.meta.name,
+                kind = entry.served.kind,
+                namespace = entry.object.namespace(),
+                name = entry.object.name(),
                 error = cut_bytes(message, LONGEST),
                 left_out,
                 "a manifest was not applied"

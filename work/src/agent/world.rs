@@ -236,6 +236,8 @@ impl Agent {
         let had = self.room.has(&name);
         if !self.room.arrives(&name, &work) {
             work = Arc::new(budget::stripped(&work));
+        } else if had && let Some(known) = self.works.get(&name) {
+            share(known, &mut work);
         }
         let former = self.works.insert(Arc::clone(&name), Arc::clone(&work));
         if let Some(version) = meta.version() {
@@ -258,7 +260,7 @@ impl Agent {
             wakes.wake(Key::Applied(self.applied_name(&name).into()));
         }
         if former.is_none_or(|it| it.status != work.status) {
-            wakes.wake(Key::Status(name));
+            wakes.wake(Key::Status(Arc::clone(&name)));
         }
     }
 
@@ -349,6 +351,17 @@ impl Agent {
             tracing::warn!(resource, %error, seconds, "objects cannot be watched, and are read at intervals; if a permission is missing, grant list and watch");
             wakes.extend(self.works_in(row).into_iter().map(Key::Work));
         }
+    }
+}
+
+/// Lets a work have the manifests of the known one, if it is of the same generation: so they are in memory once.
+fn share(known: &ManifestWork, work: &mut Arc<ManifestWork>) {
+    let of = |it: &ManifestWork| (it.metadata.uid.clone(), it.metadata.generation);
+    if of(known) == of(work)
+        && let Some(work) = Arc::get_mut(work)
+        && work.spec.workload == known.spec.workload
+    {
+        work.spec.workload.clone_from(&known.spec.workload);
     }
 }
 
@@ -539,5 +552,53 @@ impl World for Agent {
 impl Known {
     pub(crate) fn arrived(arrived: Arrived) -> Self {
         Self::Present(Arc::new(arrived))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use berth_api::work::Manifest;
+    use serde_json::json;
+
+    use super::*;
+    use crate::agent::targets::tests::agent;
+
+    /// The work as it is on the hub, of one MiB.
+    fn large(name: &str, message: Option<&str>) -> (Meta, Arc<ManifestWork>) {
+        let status = message.map(|message| {
+            json!({"conditions": [{
+                "type": "Applied", "status": "False", "reason": "AppliedManifestWorkTooLarge",
+                "message": message, "lastTransitionTime": "2026-01-01T00:00:00Z",
+                "observedGeneration": 1,
+            }]})
+        });
+        let work = json!({
+            "metadata": {"name": name, "uid": name, "generation": 1}, "status": status,
+        });
+        let mut work: ManifestWork = serde_json::from_value(work).unwrap();
+        let manifest = Manifest::new(&json!({"data": "x".repeat(1 << 20)})).unwrap();
+        work.spec.workload.manifests = vec![manifest];
+        let meta = Meta {
+            name: name.to_owned(),
+            resource_version: "1".to_owned(),
+            ..Meta::default()
+        };
+        (meta, Arc::new(work))
+    }
+
+    #[test]
+    fn versions_of_one_generation_share_their_manifests() {
+        let mut world = agent();
+        let mut wakes = Wakes::default();
+        for _ in 0..2 {
+            let (meta, work) = large("w", None);
+            let former = world.works.get("w").cloned();
+            world.work_changed(&meta, work, &mut wakes);
+            let text = |it: &Arc<ManifestWork>| it.spec.workload.manifests[0].text().as_ptr();
+            let now = text(&world.works["w"]);
+            assert!(former.is_none_or(|it| text(&it) == now));
+        }
     }
 }

@@ -17,16 +17,26 @@ fn entries(work: &str, names: &[String], mut config: Value) -> Vec<Arc<Entry>> {
     let manifests = names.iter().map(|it| Manifest::new(&map(it)).unwrap());
     source.spec.workload.manifests = manifests.collect();
     let source = Arc::new(source);
+    let served = Arc::new(Served {
+        kind: "ConfigMap".to_owned(),
+        resource: GroupVersionResource::new("", "v1", "configmaps"),
+        is_namespaced: true,
+    });
+    let owner = Arc::new(Owner {
+        name: "o".to_owned(),
+        uid: "u".to_owned(),
+        holding: Holding::Owned,
+    });
     let entry = |(at, manifest)| {
         let mapped = prescribed(at, manifest).unwrap();
         let mapped = mapped.mapped("configmaps", true).unwrap();
-        let resource = GroupVersionResource::new("", "v1", "configmaps");
-        let owner = Owner {
-            name: "o".to_owned(),
-            uid: "u".to_owned(),
-            holding: Holding::Owned,
-        };
-        Arc::new(Entry::new(&source, &mapped, 0, resource, true, owner))
+        let kind = (0, Arc::clone(&served));
+        Arc::new(Entry::new(
+            (&Arc::from(work), &source),
+            &mapped,
+            kind,
+            Arc::clone(&owner),
+        ))
     };
     let manifests = source.spec.workload.manifests.iter().enumerate();
     manifests.map(entry).collect()
@@ -129,4 +139,23 @@ fn feedback_and_conditions_of_all_objects_count() {
     let reader = Reader::new(&entries("w", &names, json!({"conditionRules": rules})));
     let judged = (0..20).filter(|_| !reader.read("a", None).is_empty());
     assert_eq!(judged.count(), 2);
+}
+
+#[test]
+fn objects_that_differ_are_kept_up_to_a_sum() {
+    let sum = Arc::default();
+    let json = vec![b' '; KEPT];
+    assert!(
+        Kept::new(&vec![b' '; KEPT + 1], &sum).is_none(),
+        "too large"
+    );
+    let mut kept: Vec<_> = (0..ALL_KEPT / KEPT)
+        .map(|_| Kept::new(&json, &sum))
+        .collect();
+    assert!(kept.iter().all(Option::is_some));
+    assert!(Kept::new(&json, &sum).is_none(), "there is no room");
+    kept.pop();
+    assert!(Kept::new(&json, &sum).is_some(), "one was repaired");
+    drop(kept);
+    assert_eq!(sum.load(Relaxed), 0);
 }
