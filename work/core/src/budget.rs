@@ -14,14 +14,17 @@ use berth_api::work::{ManifestConfigOption, ManifestWork};
 use jiff::Timestamp;
 
 /// What the agent keeps of a small manifest and its object, in bytes: identity, status, stored status, and the entry of the
-/// AppliedManifestWork. Measured by resident memory of 5,500 ConfigMaps after they were applied: 5.6 KB for each.
-pub const PER_MANIFEST: u64 = 6 * 1024;
+/// AppliedManifestWork. Measured by the most resident memory while 10,000 Namespaces of one work are applied and reported.
+pub const PER_MANIFEST: u64 = 4 * 1024;
 
 /// What the agent keeps of a work beside its manifests, in bytes.
 const PER_WORK: u64 = 8 * 1024;
 
 /// What the agent keeps of a value that is reported, or of a condition of a rule, in bytes.
 const PER_RULE: u64 = 512;
+
+/// What a label or a finalizer costs in memory besides its text, in bytes.
+const PER_LABEL: u64 = 128;
 
 /// A manifest is kept as text, and the one before it until it is applied.
 const TEXTS: u64 = 2;
@@ -54,7 +57,7 @@ pub enum Standing {
 // === impl Claim ===
 
 impl Claim {
-    /// The claim of a ManifestWork. Its cost depends on its spec only.
+    /// The claim of a ManifestWork. Its cost depends on its spec, its labels and its finalizers.
     #[must_use]
     pub fn of(work: &ManifestWork) -> Self {
         Self {
@@ -167,9 +170,23 @@ fn cost(work: &ManifestWork) -> u64 {
         texts.saturating_mul(TEXTS),
         written.saturating_mul(PER_BYTE_OF_CONFIGS),
         rules.saturating_mul(PER_RULE),
+        labels(work),
     ]
     .into_iter()
     .fold(0, u64::saturating_add)
+}
+
+/// What the labels and the finalizers of a ManifestWork cost. The AppliedManifestWork has the labels, too.
+fn labels(work: &ManifestWork) -> u64 {
+    let metadata = &work.metadata;
+    let labels = metadata.labels.iter().flatten();
+    let labels = labels.map(|(key, value)| 2 * (PER_LABEL + bytes(key.len() + value.len())));
+    let finalizers = metadata.finalizers.iter().flatten();
+    let finalizers = finalizers.map(|it| PER_LABEL + bytes(it.len()));
+    // The agent's own finalizer is part of `PER_WORK`.
+    labels
+        .chain(finalizers.skip(1))
+        .fold(0, u64::saturating_add)
 }
 
 /// Returns true if the configuration may be for several objects.

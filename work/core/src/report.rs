@@ -9,7 +9,9 @@
 //!   Conditions of the ManifestWork are about all objects, also about those whose state is left out.
 
 use berth_api::ManifestWork;
-use berth_api::conditions::{FALSE, TRUE, UNKNOWN, manifest, manifest_work as of_work};
+use berth_api::conditions::{
+    FALSE, TRUE, UNKNOWN, condition_of, manifest, manifest_work as of_work,
+};
 use berth_api::work::{
     ManifestCondition, ManifestResourceMeta, ManifestResourceStatus, ManifestWorkStatus,
     StatusFeedbackResult,
@@ -158,6 +160,16 @@ pub fn refused(work: &ManifestWork, message: String, now: Timestamp) -> Vec<Cond
     let mut conditions = Conditions::new(stored, stamp);
     conditions.set(of_work::APPLIED, FALSE, of_work::TOO_LARGE, message);
     conditions.into_conditions()
+}
+
+/// Returns true if the status says in this generation that the ManifestWork is not carried out, in these words.
+#[must_use]
+pub fn is_refused(work: &ManifestWork, message: &str) -> bool {
+    let stored = work.status.as_ref().map_or(&[][..], |it| &it.conditions);
+    condition_of(stored, of_work::APPLIED).is_some_and(|it| {
+        (&*it.status, &*it.reason, &*it.message) == (FALSE, of_work::TOO_LARGE, message)
+            && it.observed_generation == work.metadata.generation
+    })
 }
 
 // === impl Observed ===

@@ -73,7 +73,10 @@ pub(crate) fn definitions() -> GroupVersionResource {
 pub(crate) fn work(item: &Item<'_>) -> Result<Fact, serde_json::Error> {
     let read = berth_api::lenient::manifest_work(item.json)?;
     let mut work = read.object;
+    // Nothing reads them, and they may have hundreds of kilobytes.
     work.metadata.managed_fields = None;
+    work.metadata.annotations = None;
+    work.metadata.owner_references = None;
     Ok(Fact::Work(Arc::new(work)))
 }
 

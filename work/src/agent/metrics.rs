@@ -26,6 +26,7 @@ struct Gauges {
     objects: IntGaugeVec,
     rows: IntGaugeVec,
     held: IntGauge,
+    refused: IntGauge,
 }
 
 /// What is counted now.
@@ -41,6 +42,8 @@ pub(crate) struct Counts {
     pub(crate) polled: usize,
     /// AppliedManifestWorks that stay, as the hub looks restored from a backup.
     pub(crate) held: usize,
+    /// ManifestWorks that do not fit into the agent's memory.
+    pub(crate) refused: usize,
 }
 
 // === impl Metrics ===
@@ -112,6 +115,10 @@ impl Gauges {
                 "berth_work_evictions_held",
                 "AppliedManifestWorks that stay, as the hub looks restored from a backup",
             )?,
+            refused: IntGauge::new(
+                "berth_work_refused",
+                "ManifestWorks that are not carried out, as they exceed --works-memory",
+            )?,
         })
     }
 
@@ -124,6 +131,7 @@ impl Gauges {
         let Some(work) = work else {
             self.works.set(0);
             self.held.set(0);
+            self.refused.set(0);
             self.objects.reset();
             self.rows.reset();
             return;
@@ -135,6 +143,7 @@ impl Gauges {
     fn set(&self, counts: &Counts) {
         self.works.set(number(counts.works));
         self.held.set(number(counts.held));
+        self.refused.set(number(counts.refused));
         for (state, count) in [
             ("applied", counts.applied),
             ("differing", counts.differing),
@@ -148,8 +157,14 @@ impl Gauges {
         }
     }
 
-    fn all(&self) -> [&dyn Collector; 4] {
-        [&self.works, &self.objects, &self.rows, &self.held]
+    fn all(&self) -> [&dyn Collector; 5] {
+        [
+            &self.works,
+            &self.objects,
+            &self.rows,
+            &self.held,
+            &self.refused,
+        ]
     }
 }
 

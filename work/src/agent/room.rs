@@ -4,6 +4,7 @@
 //! read again once there is room.
 
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use berth_api::work::ManifestWork;
@@ -33,8 +34,8 @@ pub(crate) struct Room {
 #[derive(Debug)]
 struct Claimed {
     claim: Claim,
-    /// UID and generation.
-    of: (Option<String>, Option<i64>),
+    /// A digest of what the claim depends on: UID, generation, labels and finalizers.
+    of: u64,
     /// The manifests are in memory.
     is_kept: bool,
 }
@@ -65,6 +66,16 @@ impl Room {
         self.budget
     }
 
+    /// The number of works that are refused.
+    pub(crate) fn refused(&self) -> usize {
+        self.refused.len()
+    }
+
+    /// Returns true if the work is as it was last seen.
+    fn is_of(&self, name: &str, work: &ManifestWork) -> bool {
+        self.works.get(name).is_some_and(|it| it.of == digest(work))
+    }
+
     /// Returns the cost of a work that is refused.
     pub(crate) fn refuses(&self, name: &str) -> Option<u64> {
         self.refused.get(name).copied()
@@ -82,7 +93,7 @@ impl Room {
 
     /// A work was read. Returns true if its manifests can be kept until all is decided.
     pub(crate) fn arrives(&mut self, name: &Arc<str>, work: &ManifestWork) -> bool {
-        let of = (work.metadata.uid.clone(), work.metadata.generation);
+        let of = digest(work);
         let known = self.works.get(name);
         let same = known.filter(|it| it.of == of);
         let is_same = same.is_some();
@@ -142,6 +153,14 @@ impl Room {
     }
 }
 
+fn digest(work: &ManifestWork) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    let metadata = &work.metadata;
+    (&metadata.uid, metadata.generation).hash(&mut hasher);
+    (&metadata.labels, &metadata.finalizers).hash(&mut hasher);
+    hasher.finish()
+}
+
 /// Decides which works are carried out, and forgets the manifests of the others.
 pub(crate) fn decide(on: &Work<Agent>) {
     let stripped = on.change(|world, wakes| {
@@ -156,6 +175,9 @@ pub(crate) fn decide(on: &Work<Agent>) {
         }
         for name in &changes.strip {
             world.strip(name);
+        }
+        for (name, _) in &changes.news {
+            world.forget_refused(name);
         }
         let news = changes.news.iter().map(|(name, _)| name);
         wakes.extend(news.cloned().map(Key::Status));
@@ -195,11 +217,7 @@ pub(crate) async fn read(on: &Work<Agent>, name: &str) -> Result<(), CallError> 
     };
     on.change(|world, wakes| {
         // The watch may have reported another generation meanwhile.
-        let is_known = world.works.get(name).is_some_and(|it| {
-            let (known, read) = (&it.metadata, &read.metadata);
-            (&known.uid, known.generation) == (&read.uid, read.generation)
-        });
-        if is_known && world.room.misses(name) {
+        if world.room.is_of(name, &read) && world.room.misses(name) {
             world.work_changed(&meta, read, wakes);
         }
     });

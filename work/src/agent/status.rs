@@ -1,5 +1,7 @@
 //! The status of a ManifestWork: one patch when it changes.
 
+use std::sync::Arc;
+
 use berth_api::Now;
 use berth_api::plan::{Action, Plan, Target, Write};
 use berth_api::work::{ManifestResourceMeta, ManifestWork};
@@ -59,7 +61,10 @@ pub(crate) fn plan(world: &Agent, name: &str, now: Now) -> Plan {
 }
 
 /// A patch of the conditions of a ManifestWork that is not carried out, if they differ.
-fn refused(world: &Agent, work: &ManifestWork, cost: u64, now: Now) -> Plan {
+fn refused(world: &Agent, work: &Arc<ManifestWork>, cost: u64, now: Now) -> Plan {
+    if world.is_forgotten(work) {
+        return Plan::default();
+    }
     let message = budget::message(cost, world.room.budget());
     let conditions = report::refused(work, message, now.wall);
     let stored = work.status.as_ref().map_or(&[][..], |it| &it.conditions);
@@ -186,6 +191,7 @@ impl Agent {
             watched: self.rows.len() - self.rows.polled(),
             polled: self.rows.polled(),
             held: self.held(),
+            refused: self.room.refused(),
             ..Counts::default()
         };
         for slot in self.progress.values().flat_map(|it| &it.slots) {

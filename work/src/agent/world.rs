@@ -9,9 +9,9 @@ use berth_api::plan::{Plan, Write};
 use berth_api::work::{AppliedManifestWork, ManifestWork};
 use berth_reconcile::queue::Done;
 use berth_reconcile::{Lane, Meta, Sight as Report, Wakes, WatchError, Work, World, now};
-use berth_work_core::budget;
 use berth_work_core::evaluate::FeedbackSettings;
 use berth_work_core::grants::RbacName;
+use berth_work_core::{budget, report};
 
 use super::connection::Connection;
 use super::executor::Executors;
@@ -47,6 +47,8 @@ pub(crate) struct Agent {
     /// Those that [`Agent::room`] does not have are without their manifests.
     pub(crate) works: HashMap<Arc<str>, Arc<ManifestWork>>,
     pub(crate) room: Room,
+    /// Stands for all refused works that need nothing more: see [`Agent::forget_refused`].
+    of_refused: Arc<ManifestWork>,
     pub(crate) applied: HashMap<Arc<str>, Arc<AppliedManifestWork>>,
     pub(crate) progress: HashMap<Arc<str>, Progress>,
     pub(crate) objects: HashMap<ObjectId, Known>,
@@ -86,6 +88,7 @@ impl Agent {
         });
         Self {
             room: Room::new(settings.works_memory),
+            of_refused: Arc::default(),
             settings,
             connection,
             works: HashMap::new(),
@@ -225,6 +228,26 @@ impl Agent {
         }
     }
 
+    /// Keeps the name and the cost of a refused work only, if its status says so, and nothing was done for it: there may be very many.
+    pub(crate) fn forget_refused(&mut self, name: &str) {
+        let Some(work) = self.works.get_mut(name) else {
+            return;
+        };
+        let Some(cost) = self.room.refuses(name) else {
+            return;
+        };
+        let is_new = work.metadata.deletion_timestamp.is_none() && !has_finalizer(work);
+        let message = budget::message(cost, self.room.budget());
+        if is_new && report::is_refused(work, &message) {
+            *work = Arc::clone(&self.of_refused);
+        }
+    }
+
+    /// Returns true if nothing but the name and the cost of the work is kept.
+    pub(crate) fn is_forgotten(&self, work: &Arc<ManifestWork>) -> bool {
+        Arc::ptr_eq(work, &self.of_refused)
+    }
+
     /// Notes a work as it is on the hub.
     pub(crate) fn work_changed(
         &mut self,
@@ -262,6 +285,7 @@ impl Agent {
         if former.is_none_or(|it| it.status != work.status) {
             wakes.wake(Key::Status(Arc::clone(&name)));
         }
+        self.forget_refused(&name);
     }
 
     fn applied_changed(
@@ -586,6 +610,38 @@ mod tests {
             ..Meta::default()
         };
         (meta, Arc::new(work))
+    }
+
+    #[test]
+    fn of_a_refused_work_only_its_name_and_cost_are_kept_once_its_status_says_so() {
+        let mut world = agent();
+        world.room = Room::new(1 << 20);
+        let mut wakes = Wakes::default();
+        let now = berth_reconcile::now();
+        let names: Vec<_> = (0..100).map(|at| format!("w{at}")).collect();
+        for name in &names {
+            let (meta, work) = large(name, None);
+            world.work_changed(&meta, work, &mut wakes);
+        }
+        assert_eq!(world.room.decide().news.len(), names.len());
+        assert_eq!(world.counts().refused, names.len());
+        for name in &names {
+            let plan = status::plan(&world, name, now);
+            assert_eq!(plan.writes.len(), 1, "{name} has to say so");
+            let cost = world.room.refuses(name).unwrap();
+            let message = budget::message(cost, world.room.budget());
+            let (meta, work) = large(name, Some(&message));
+            world.work_changed(&meta, work, &mut wakes);
+            assert!(world.is_forgotten(&world.works[&**name]), "{name}");
+            assert_eq!(status::plan(&world, name, now), Plan::default());
+        }
+        // One that is being deleted is known: what waits for it must go.
+        let (meta, mut work) = large("w0", None);
+        let deleting = Arc::get_mut(&mut work).unwrap();
+        deleting.metadata.deletion_timestamp =
+            serde_json::from_value(json!("2026-01-01T00:00:00Z")).unwrap();
+        world.work_changed(&meta, work, &mut wakes);
+        assert!(!world.is_forgotten(&world.works["w0"]));
     }
 
     #[test]

@@ -92,9 +92,23 @@ fn a_cost_depends_on_the_spec() {
     };
     at_least_of(manifests(0, 0), PER_WORK, PER_WORK + 100);
     at_least_of(manifests(1, 500_000), 1_000_000, 1_020_000);
-    at_least_of(manifests(5_500, 60), 32 << 20, 36 << 20);
-    at_least_of(with_rules("a"), 600 << 10, 630 << 10);
-    at_least_of(with_rules("*"), 800 << 10, 840 << 10);
+    at_least_of(manifests(5_500, 60), 22 << 20, 24 << 20);
+    at_least_of(with_rules("a"), 400 << 10, 430 << 10);
+    at_least_of(with_rules("*"), 600 << 10, 640 << 10);
+}
+
+#[test]
+fn labels_and_finalizers_cost_too() {
+    let many = |prefix: &'static str| (0..1_000).map(move |at| format!("{prefix}{at:063}"));
+    let labels: serde_json::Map<_, _> = many("l").map(|it| (it, json!("v"))).collect();
+    let finalizers: Vec<_> = many("a.b/").collect();
+    for metadata in [
+        json!({ "labels": labels }),
+        json!({ "finalizers": finalizers }),
+    ] {
+        let cost = Claim::of(&work(json!({ "metadata": metadata }))).cost;
+        assert!((190_000..410_000).contains(&cost), "{cost}");
+    }
 }
 
 #[test]
