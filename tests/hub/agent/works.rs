@@ -85,3 +85,39 @@ async fn works_have_a_thread_of_their_own_that_liveness_checks() {
     let count = |name: &str| names.iter().filter(|it| *it == name).count();
     assert_eq!((count("works"), count("health")), (1, 1), "{names:?}");
 }
+
+/// A work beyond the memory of the agent stops neither the heartbeat nor the other works.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_heartbeat_and_other_works_go_on_beside_a_work_over_the_budget() {
+    let world = World::new().await;
+    crate::work::world::install(Cluster::shared().await).await;
+    let mut agent = world.joined(&["--work=true", "--works-memory=500Ki"]).await;
+    world.lease_lasts(1).await;
+    let namespace = fresh("apps");
+    let spec = |manifests: &[Value]| json!({"spec": {"workload": {"manifests": manifests}}});
+    let map = |name: &str, value: &str| {
+        json!({
+            "apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": name, "namespace": namespace}, "data": {"key": value},
+        })
+    };
+    let large = world.hub.work(&world.name, "large", json!({})).await;
+    let most = map("large", &"x".repeat(300_000));
+    world.hub.patch(&large, spec(&[most])).await;
+    let is_refused = |work: &Value| {
+        condition(work, "Applied").is_some_and(|it| it["reason"] == "AppliedManifestWorkTooLarge")
+    };
+    world.hub.once(&large, "refused", is_refused).await;
+
+    let good = world.hub.work(&world.name, "good", json!({})).await;
+    let apps = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
+    for value in ["1", "2"] {
+        let manifests = [apps.clone(), map("good", value)];
+        world.hub.patch(&good, spec(&manifests)).await;
+        let path = format!("/api/v1/namespaces/{namespace}/configmaps/good");
+        let is = |it: &Value| it["data"]["key"] == value;
+        world.on_managed(&path, value, is).await;
+        world.renews().await;
+    }
+    assert!(agent.child.try_wait().unwrap().is_none(), "it runs");
+}
