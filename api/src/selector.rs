@@ -121,6 +121,16 @@ impl Selector {
             .map(|requirement| requirement.key.as_str())
     }
 
+    /// The comparisons that [`Self::matches`] takes at most, apart from the search for a label.
+    #[must_use]
+    pub fn tests(&self) -> u64 {
+        let tests = self.requirements.iter().map(|it| match &it.test {
+            Test::In(values) | Test::NotIn(values) => 1 + u64::from(values.len().max(1).ilog2()),
+            Test::Exists | Test::DoesNotExist => 1,
+        });
+        tests.sum()
+    }
+
     /// A label (key and value) that every selected object has, if one exists.
     pub fn required(&self) -> Option<(&str, &str)> {
         self.requirements.iter().find_map(|requirement| {

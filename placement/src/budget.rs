@@ -1,5 +1,5 @@
-//! What the CEL expressions of the placements of each namespace may cost: a budget of steps that refills with time, from the first
-//! evaluation on.
+//! What evaluations of the placements of each namespace may cost that take long, by CEL expressions or by their size: a budget of steps that
+//! refills with time, from the first evaluation on.
 //!
 //! # Guarantees
 //! - Over any time, a namespace takes at most the steps that its budget has and that it refills by, and those of its last evaluation.
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use crate::view::Key;
 
-/// Evaluations of CEL expressions at the same time.
+/// Long evaluations at the same time.
 const AT_ONCE: usize = 2;
 
 /// In this time, a budget refills from nothing.
@@ -34,7 +34,7 @@ struct Spent {
     at: Instant,
 }
 
-/// The answer to a placement that asks for an evaluation of its CEL expressions.
+/// The answer to a placement that asks for a long evaluation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Permission {
     /// It may begin. [`Budgets::ended`] ends it.

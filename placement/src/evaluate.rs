@@ -1,5 +1,5 @@
-//! The evaluation of a placement that is due. Its CEL expressions, which may take seconds, are evaluated on another thread, without the world
-//! locked, and within the budget of its namespace.
+//! The evaluation of a placement that is due. CEL expressions and large evaluations, which may take seconds, run on another thread, without
+//! the world locked, and within the budget of the namespace.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use berth_reconcile::queue::Done;
 use berth_reconcile::{ROUNDS, Work, apart, now};
 
 use crate::budget::Permission;
-use crate::view::{Key, Known, Matching};
+use crate::view::{Apart, Evaluated, Key, Known, Matching};
 use crate::wanted::Wanted;
 use crate::world::Placements;
 
@@ -30,9 +30,9 @@ const TOO_FAST: Duration = Duration::from_secs(1);
 #[derive(Default)]
 struct Progress {
     known: Known,
-    /// The budget of the namespace permits to evaluate CEL expressions.
+    /// The budget of the namespace permits an evaluation that takes long.
     is_permitted: bool,
-    /// What the CEL expressions took.
+    /// The time of what was evaluated apart.
     took: Duration,
 }
 
@@ -41,7 +41,9 @@ enum Step {
     Evaluated(Option<Arc<Wanted>>, Option<Duration>),
     /// CEL expressions are to be evaluated first.
     Match(Matching),
-    /// Other evaluations of CEL expressions come first. The end of one wakes the placement.
+    /// The rest takes long, too.
+    Apart(Box<Apart>),
+    /// Other evaluations come first. The end of one wakes the placement.
     Busy,
 }
 
@@ -65,12 +67,14 @@ pub(crate) async fn evaluate(
     })
 }
 
-#[allow(clippy::type_complexity, reason = "the fields of a step")]
+/// What is wanted, if there is something to write, and how long the placement rests.
+type Evaluation = (Option<Arc<Wanted>>, Option<Duration>);
+
 async fn steps(
     on: &Work<Placements>,
     key: &Key,
     progress: &mut Progress,
-) -> Result<(Option<Arc<Wanted>>, Option<Duration>), Done> {
+) -> Result<Evaluation, Done> {
     // Clusters that changed in the meantime are matched again.
     for _ in 0..ROUNDS {
         match on.change(|world, _| world.step(key, progress, now())) {
@@ -87,10 +91,17 @@ async fn steps(
                 let (known, steps) = apart(move || matching.run()).await;
                 progress.took += begun.elapsed();
                 progress.known.add(known);
-                on.change(|world, _| {
-                    let budgets = &mut world.budgets;
-                    budgets.charge(&key.namespace, steps, budget, now().instant);
-                });
+                on.change(|world, _| world.charge(key, steps, budget));
+            }
+            Step::Apart(evaluation) => {
+                let budget = evaluation.settings().cel_rate;
+                let begun = Instant::now();
+                let evaluated = apart(move || evaluation.run()).await;
+                progress.took += begun.elapsed();
+                return Ok(on.change(|world, _| {
+                    world.charge(key, evaluated.steps, budget);
+                    world.conclude(key, evaluated, progress.took)
+                }));
             }
         }
     }
@@ -103,31 +114,58 @@ async fn steps(
 // === impl Placements ===
 
 impl Placements {
-    /// Evaluates the placement, if what its CEL expressions make of the clusters is known.
+    /// Evaluates the placement, if that does not take long.
     fn step(&mut self, key: &Key, progress: &mut Progress, now: Now) -> Step {
-        if let Some(matching) = self.view.unmatched(key, &progress.known) {
-            let budget = matching.settings().cel_rate;
-            if !progress.is_permitted {
-                match self.budgets.ask(key, budget, now.instant) {
-                    Permission::Granted => progress.is_permitted = true,
-                    Permission::Busy => return Step::Busy,
-                    Permission::Spent(wait) => {
-                        let until = now.wall.checked_add(wait).unwrap_or(now.wall);
-                        let wanted = self.view.postpone(key, now.wall, until);
-                        return Step::Evaluated(self.concluded(key, wanted), None);
-                    }
+        let matching = self.view.unmatched(key, &progress.known);
+        let is_long = matching.is_some() || self.view.is_large(key);
+        if is_long && !progress.is_permitted {
+            let placement = self.view.placement(key);
+            let budget = placement.map_or(0, |it| it.rules.settings().cel_rate);
+            match self.budgets.ask(key, budget, now.instant) {
+                Permission::Granted => progress.is_permitted = true,
+                Permission::Busy => return Step::Busy,
+                Permission::Spent(wait) => {
+                    let until = now.wall.checked_add(wait).unwrap_or(now.wall);
+                    let wanted = self.view.postpone(key, now.wall, until);
+                    return Step::Evaluated(self.concluded(key, wanted), None);
                 }
             }
+        }
+        if let Some(matching) = matching {
             return Step::Match(matching);
+        }
+        if is_long {
+            let known = std::mem::take(&mut progress.known);
+            let evaluation = self.view.apart(key, known, now.wall);
+            return evaluation.map_or(Step::Evaluated(None, None), |it| Step::Apart(Box::new(it)));
         }
         let begun = Instant::now();
         let wanted = self.view.evaluate_kept(key, &progress.known, now.wall);
         let took = progress.took + begun.elapsed();
+        let (wanted, rest) = self.rests(key, wanted, took);
+        Step::Evaluated(wanted, rest)
+    }
+
+    /// Takes over what was evaluated apart. If the placement has changed since then, it is evaluated again: the change has woken it.
+    fn conclude(&mut self, key: &Key, evaluated: Evaluated, took: Duration) -> Evaluation {
+        let placement = self.view.placement(key);
+        if !placement.is_some_and(|it| evaluated.is_of(&it.rules) && !it.is_left_alone()) {
+            return (None, None);
+        }
+        self.rests(key, Some(Arc::new(evaluated.wanted)), took)
+    }
+
+    /// The result of an evaluation, and how long the placement rests after it.
+    fn rests(&mut self, key: &Key, wanted: Option<Arc<Wanted>>, took: Duration) -> Evaluation {
         self.metrics.took(took);
         let wanted = self.concluded(key, wanted);
         let placement = self.view.placement(key);
         let is_restless = placement.is_some_and(|it| it.rules.is_restless());
-        Step::Evaluated(wanted, rest_after(took, is_restless))
+        (wanted, rest_after(took, is_restless))
+    }
+
+    fn charge(&mut self, key: &Key, steps: u64, budget: u64) {
+        (self.budgets).charge(&key.namespace, steps, budget, now().instant);
     }
 
     /// Counts the wanted decisions of a placement for others from now on. Returns them if there is something to write.
@@ -149,23 +187,4 @@ fn rest_after(took: Duration, is_restless: bool) -> Option<Duration> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn placements_rest_after_costly_evaluations_and_between_restless_ones() {
-        let millis = Duration::from_millis;
-        for (took, is_restless, expected) in [
-            (millis(9), false, None),
-            (millis(10), false, Some(millis(100))),
-            (millis(9), true, Some(RESTLESS)),
-            (millis(2000), true, Some(millis(20_000))),
-        ] {
-            assert_eq!(
-                rest_after(took, is_restless),
-                expected,
-                "{took:?} {is_restless}"
-            );
-        }
-    }
-}
+mod tests;

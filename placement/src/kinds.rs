@@ -96,7 +96,7 @@ impl Kind {
 }
 
 /// Reads the fields that decisions need.
-fn read(
+pub(crate) fn read(
     kind: Kind,
     item: &Item<'_>,
     settings: Settings,

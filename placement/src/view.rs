@@ -7,6 +7,7 @@
 //! - While the decisions of a placement are being written, the wanted ones count for other placements. So evaluations at the same time
 //!   give the same results as one after the other.
 
+mod apart;
 mod balance;
 mod changes;
 mod clusters;
@@ -26,6 +27,8 @@ use std::sync::Arc;
 use berth_api::cluster_set::Membership;
 use jiff::Timestamp;
 
+use self::apart::MostSteps;
+pub(crate) use self::apart::{Apart, Evaluated};
 use self::balance::{Balance, difference};
 pub(crate) use self::changes::Circumstances;
 use self::clusters::Clusters;
@@ -73,6 +76,8 @@ pub(crate) struct View {
     /// The clusters whose evaluation may have changed.
     journal: Journal,
     kept: Kept,
+    /// The steps of an evaluation on the view.
+    most_steps: MostSteps,
     /// The last version of a set.
     set_versions: u64,
 }
@@ -82,7 +87,8 @@ pub(crate) struct View {
 struct Set {
     /// Grows with each change of the selector.
     version: u64,
-    membership: Result<Membership, String>,
+    /// Shared with threads that evaluate placements.
+    membership: Arc<Result<Membership, String>>,
     /// Its clusters, except those that are being deleted.
     members: Members,
 }

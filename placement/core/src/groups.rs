@@ -74,6 +74,11 @@ impl GroupRules {
         }
     }
 
+    /// The comparisons that a cluster takes at most.
+    pub(crate) fn tests(&self) -> u64 {
+        self.named.iter().map(|(_, it)| it.tests()).sum()
+    }
+
     /// Divides the selected clusters. There is at least one group, which is empty if no cluster is selected.
     pub(crate) fn divide<'a>(&'a self, selected: &[Ranked<'a>], order: Order) -> Vec<Group<'a>> {
         let length = self.size.of(selected.len());

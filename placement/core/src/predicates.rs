@@ -174,6 +174,11 @@ impl Predicates {
         mismatches.collect::<Option<_>>().unwrap_or_default()
     }
 
+    /// The comparisons that a cluster takes at most, without CEL expressions.
+    pub(crate) fn tests(&self) -> u64 {
+        self.0.iter().map(|it| it.selectors.tests()).sum()
+    }
+
     /// Returns whether a predicate has CEL expressions.
     pub(crate) fn use_cel(&self) -> bool {
         self.0.iter().any(|it| !it.expressions.is_empty())
@@ -371,6 +376,11 @@ impl Selectors {
 
     pub(crate) fn matches(&self, cluster: &Cluster) -> bool {
         self.labels.matches(&cluster.labels) && self.claims.matches(&cluster.claims)
+    }
+
+    /// The comparisons that a cluster takes at most.
+    pub(crate) fn tests(&self) -> u64 {
+        1 + self.labels.tests() + self.claims.tests()
     }
 
     /// Returns the selectors that no cluster can match, each with a key whose requirements exclude each other.

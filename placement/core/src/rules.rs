@@ -32,7 +32,15 @@ pub(crate) struct Spec {
     pub(crate) spread: Constraints,
     pub(crate) groups: GroupRules,
     pub(crate) order: Order,
+    /// The steps that a cluster takes at most, without its taints and without CEL expressions.
+    tests: u64,
 }
+
+/// The steps of a prioritizer on a cluster: to look up a score and its end.
+const PRIORITIZER: u64 = 4;
+
+/// The steps of a spread constraint on a cluster, before clusters are chosen.
+const CONSTRAINT: u64 = 4;
 
 /// How a scheduler differs from OCM's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +51,8 @@ pub struct Settings {
     pub on_fault: OnFault,
     /// The budget of all CEL expressions of a placement on all clusters, in steps. OCM has none.
     pub cel_budget: u64,
-    /// The budget of all CEL expressions of the placements in a namespace in a minute, in steps. OCM has none.
+    /// The budget of the placements in a namespace in a minute, in steps: of all CEL expressions, and of evaluations that take long for
+    /// another reason. OCM has none.
     pub cel_rate: u64,
 }
 
@@ -127,6 +136,32 @@ impl Rules {
             .is_ok_and(|spec| spec.predicates.use_cel())
     }
 
+    /// The steps that a cluster takes at most, without its taints and without CEL expressions. A step takes roughly as long as one of a CEL
+    /// expression.
+    #[must_use]
+    pub fn tests(&self) -> u64 {
+        self.spec.as_ref().map_or(0, |spec| spec.tests)
+    }
+
+    /// The steps that an evaluation takes at most, without CEL expressions and without [`Schedule::spread_steps`](crate::Schedule):
+    /// over so many clusters, with so many taints in all.
+    #[must_use]
+    pub fn steps(&self, clusters: usize, taints: usize) -> u64 {
+        let tolerations = self.spec.as_ref().map_or(0, |it| it.tolerations.len());
+        let tests = self.tests().saturating_mul(clusters as u64);
+        tests.saturating_add((tolerations as u64).saturating_mul(taints as u64))
+    }
+
+    /// The steps that the choice among so many clusters takes at most if each has other values of the keys of spread constraints.
+    #[must_use]
+    pub fn most_spread_steps(&self, clusters: usize) -> u64 {
+        self.spec.as_ref().map_or(0, |spec| {
+            let number = spec.number.unwrap_or(clusters).min(clusters);
+            let looks = (clusters as u64).saturating_mul(number as u64);
+            looks.saturating_mul(spec.spread.len() as u64)
+        })
+    }
+
     /// Matches a cluster with the predicates. This may take long if they have CEL expressions.
     #[must_use]
     pub fn matched<'s>(
@@ -191,16 +226,22 @@ impl Spec {
             })
         });
         let groups = GroupRules::new(&spec.decision_strategy.group_strategy, mistakes);
+        let spread = if gates.spread {
+            Constraints::new(&spec.spread_policy)
+        } else {
+            Constraints::default()
+        };
+        let tests = predicates.tests()
+            + groups.tests()
+            + PRIORITIZER * weights.iter().count() as u64
+            + CONSTRAINT * spread.len() as u64;
         Self {
             predicates,
             tolerations,
             weights,
             number,
-            spread: if gates.spread {
-                Constraints::new(&spec.spread_policy)
-            } else {
-                Constraints::default()
-            },
+            spread,
+            tests,
             groups,
             order: match spec.sort_by {
                 Some(SortBy::Score) if gates.sort_by => Order::ByScore,

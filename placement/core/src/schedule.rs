@@ -68,6 +68,8 @@ pub struct Schedule<'a> {
     pub fault: Option<Fault<'a>>,
     /// How many clusters each step left.
     pub counts: Counts,
+    /// The steps that spread constraints took. [`Rules::steps`] does not contain them.
+    pub spread_steps: u64,
     pub(crate) rules: &'a Rules,
     pub(crate) scene: Scene<'a>,
     pub(crate) scoring: Scoring<'a>,
@@ -109,8 +111,8 @@ pub enum Fault<'a> {
         /// The expression and its budget.
         excess: Excess,
     },
-    /// The CEL expressions of the placements in its namespace have spent their budget, so it is evaluated later. Its decisions are kept,
-    /// whatever [`OnFault`] says.
+    /// The evaluations of the placements in its namespace have spent their budget, so it is evaluated later. Its decisions are kept, whatever
+    /// [`OnFault`] says.
     Postponed {
         /// The budget of a minute, in steps.
         budget: u64,
@@ -168,10 +170,10 @@ pub fn schedule<'a>(rules: &'a Rules, scene: Scene<'a>) -> Schedule<'a> {
     }
 }
 
-/// The schedule of a placement whose CEL expressions must wait: it keeps its decisions. Without CEL expressions it is evaluated.
+/// The schedule of a placement whose evaluation must wait: it keeps its decisions. One with a mistake is not evaluated anyway.
 #[must_use]
 pub fn postponed<'a>(rules: &'a Rules, scene: Scene<'a>) -> Schedule<'a> {
-    if !rules.uses_cel() || scene.eligible.broken().is_some() {
+    if rules.spec.is_err() || scene.eligible.broken().is_some() {
         return schedule(rules, scene);
     }
     let budget = rules.settings.cel_rate;
@@ -246,6 +248,7 @@ impl<'a> Schedule<'a> {
             warnings: Vec::new(),
             fault: Some(fault),
             counts,
+            spread_steps: 0,
             rules,
             scene,
             scoring: Scoring::default(),
@@ -318,11 +321,12 @@ impl<'a> Schedule<'a> {
         let (warnings, expires) = validity(&scoring, &ranked, &scene);
         next = earlier(next, expires);
 
+        let mut spread_steps = 0;
         let selected = if spec.spread.is_empty() {
             best(&mut ranked, spec.number)
         } else {
             best(&mut ranked, None);
-            spec.spread.choose(&mut ranked, spec.number)
+            (spec.spread).choose(&mut ranked, spec.number, &mut spread_steps)
         };
         counts.selected = selected;
         let wanted = match spec.number {
@@ -335,6 +339,7 @@ impl<'a> Schedule<'a> {
             next,
             warnings,
             scoring,
+            spread_steps,
             ..Self::grouped(rules, spec, scene, counts, ranked)
         }
     }
@@ -380,6 +385,7 @@ impl<'a> Schedule<'a> {
             warnings: Vec::new(),
             fault: None,
             counts,
+            spread_steps: 0,
             rules,
             scene,
             scoring: Scoring::default(),
@@ -510,7 +516,7 @@ impl fmt::Display for Fault<'_> {
             ),
             Self::Postponed { budget } => write!(
                 f,
-                "the CEL expressions of the Placements in this namespace cost too much: they exceed the limit of {budget} steps in a minute, so this Placement waits; the decisions are kept as they were; make the expressions simpler, or put label selectors before them"
+                "the Placements in this namespace cost too much: their evaluations exceed the limit of {budget} steps in a minute, so this Placement waits; the decisions are kept as they were; make CEL expressions simpler, or put label selectors before them; use fewer predicates, tolerations and prioritizers"
             ),
             Self::TooCostlyOn { cluster, excess } => write!(
                 f,

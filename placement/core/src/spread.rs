@@ -52,10 +52,20 @@ impl Constraints {
         self.0.is_empty()
     }
 
+    /// The number of constraints.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// Moves the selected clusters to the front, in their order, and returns how many they are: at most `number`.
     ///
-    /// `ranked` is in its order. The others are in their order behind.
-    pub(crate) fn choose(&self, ranked: &mut Vec<Ranked<'_>>, number: Option<usize>) -> usize {
+    /// `ranked` is in its order. The others are in their order behind. `steps` counts the constraints that are looked at.
+    pub(crate) fn choose(
+        &self,
+        ranked: &mut Vec<Ranked<'_>>,
+        number: Option<usize>,
+        steps: &mut u64,
+    ) -> usize {
         let number = number.unwrap_or(ranked.len()).min(ranked.len());
         let (mut topologies, mut counts) = self.topologies(ranked);
         // The best cluster of each topology that has some left.
@@ -67,6 +77,7 @@ impl Constraints {
         while selected.len() < number {
             let mut next: Option<(Vec<bool>, usize, usize)> = None;
             for (position, index) in &heads {
+                *steps = steps.saturating_add(self.0.len() as u64);
                 let Some(broken) = self.broken(&topologies[*index], &counts) else {
                     continue;
                 };

@@ -43,6 +43,11 @@ impl Tolerations {
         Self(tolerations.to_vec())
     }
 
+    /// The number of tolerations.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// Returns until when the taints of the cluster are tolerated, `None` for ever; or the first taint that is not tolerated.
     pub(crate) fn judge<'a>(
         &self,

@@ -269,13 +269,13 @@ impl View {
 
     fn set_changed(&mut self, name: &str, membership: Result<Membership, String>) {
         let old = self.sets.get(name);
-        if old.is_some_and(|old| old.membership == membership) {
+        if old.is_some_and(|old| *old.membership == membership) {
             return;
         }
         self.set_versions += 1;
         let mut set = Set {
             version: self.set_versions,
-            membership,
+            membership: Arc::new(membership),
             members: Members::default(),
         };
         for (slot, cluster) in self.clusters.iter() {
@@ -343,7 +343,7 @@ impl View {
 
 impl Set {
     fn has(&self, cluster: &Cluster) -> bool {
-        let membership = self.membership.as_ref();
+        let membership = (*self.membership).as_ref();
         !cluster.is_deleting && membership.is_ok_and(|it| it.matches(&cluster.labels))
     }
 }

@@ -15,6 +15,8 @@ pub(crate) struct Clusters {
     slots: Vec<Option<Arc<Cluster>>>,
     by_name: HashMap<String, usize>,
     free: Vec<usize>,
+    /// The number of taints of all clusters.
+    taints: usize,
     /// The whole objects that are kept, and those that are left out, in bytes.
     kept: usize,
     left_out: usize,
@@ -27,6 +29,7 @@ impl Default for Clusters {
             slots: Vec::new(),
             by_name: HashMap::new(),
             free: Vec::new(),
+            taints: 0,
             kept: 0,
             left_out: 0,
             limit: LARGEST,
@@ -110,6 +113,7 @@ impl Clusters {
             }
         };
         let (kept, left_out) = bytes(&cluster);
+        self.taints += cluster.taints.len();
         let old = self.slots[slot].replace(cluster);
         self.forget(old.as_deref());
         self.kept += kept;
@@ -117,8 +121,14 @@ impl Clusters {
         (slot, old)
     }
 
-    /// Takes the whole object of a former cluster off the counts.
+    /// The number of clusters, and of their taints.
+    pub(crate) fn size(&self) -> (usize, usize) {
+        (self.by_name.len(), self.taints)
+    }
+
+    /// Takes a former cluster off the counts.
     fn forget(&mut self, old: Option<&Cluster>) {
+        self.taints -= old.map_or(0, |it| it.taints.len());
         let (kept, left_out) = old.map_or((0, 0), bytes);
         self.kept -= kept;
         self.left_out -= left_out;

@@ -9,6 +9,9 @@ use jiff::Timestamp;
 use super::{Key, View};
 use crate::facts::{PlacementFacts, Reads};
 
+/// The steps of a placement on a cluster up to which a change of the cluster is judged before the placement is evaluated.
+const MOST_TESTS: u64 = 200;
+
 /// Two states of a cluster that a placement may select.
 struct Change<'a> {
     old: &'a Cluster,
@@ -170,7 +173,8 @@ impl<'a> Change<'a> {
     fn concerns(&self, view: &View, placement: &PlacementFacts) -> bool {
         let Self { old, new, now, .. } = *self;
         let (reads, rules) = (&placement.reads, &placement.rules);
-        if reads.everything {
+        // To evaluate it has a budget, and to ask this has none.
+        if reads.everything || rules.tests() > MOST_TESTS {
             return true;
         }
         // Most placements of a large hub end here.

@@ -18,7 +18,7 @@ use crate::facts::PlacementFacts;
 use crate::wanted::Wanted;
 
 /// The hub as one placement sees it: without the placement's own decisions.
-struct SeenBy<'a> {
+pub(super) struct SeenBy<'a> {
     view: &'a View,
     key: &'a Key,
     /// The prioritizer Balance counts.
@@ -41,7 +41,7 @@ impl View {
         Some(self.evaluate_anew(placement, &seen, now))
     }
 
-    /// The result for a placement whose CEL expressions must wait until then.
+    /// The result for a placement whose evaluation must wait until then.
     pub(crate) fn postpone(
         &self,
         key: &Key,
@@ -242,7 +242,7 @@ impl View {
 // === impl SeenBy ===
 
 impl<'a> SeenBy<'a> {
-    fn new(view: &'a View, key: &'a Key, rules: &Rules) -> Self {
+    pub(super) fn new(view: &'a View, key: &'a Key, rules: &Rules) -> Self {
         Self {
             view,
             key,

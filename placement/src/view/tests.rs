@@ -1,5 +1,6 @@
 //! The view against the pure scheduler, over random histories of a small hub.
 
+mod costs;
 mod histories;
 mod objects;
 mod speed;
@@ -208,6 +209,12 @@ impl Hub {
     fn evaluate(&mut self, key: &Key) -> Option<Wanted> {
         let anew = self.view.evaluate(key, self.now);
         let known = matched(&self.view, key);
+        self.view.most_steps.0 = 0;
+        if self.view.is_large(key) {
+            let apart = (self.view).apart(key, matched(&self.view, key), self.now);
+            let apart = apart.map(|it| it.run().wanted);
+            assert_eq!(apart, anew, "apart from the view");
+        }
         let wanted = self.view.evaluate_kept(key, &known, self.now);
         let wanted = wanted.map(|it| (*it).clone());
         assert_eq!(wanted, anew, "from what was kept");

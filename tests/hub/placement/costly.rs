@@ -183,8 +183,9 @@ async fn a_placement_that_waits_is_evaluated_when_its_turn_comes() {
         .await;
     assert_eq!(
         message,
-        "the CEL expressions of the Placements in this namespace cost too much: they exceed the limit of 580 steps in a minute, so this \
-         Placement waits; the decisions are kept as they were; make the expressions simpler, or put label selectors before them"
+        "the Placements in this namespace cost too much: their evaluations exceed the limit of 580 steps in a minute, so this Placement \
+         waits; the decisions are kept as they were; make CEL expressions simpler, or put label selectors before them; use fewer \
+         predicates, tolerations and prioritizers"
     );
     // Each evaluation before, of which there may be several, is a minute of the budget.
     let path = hub.placement("p");
