@@ -26,7 +26,7 @@ pub(super) struct Scope<'a> {
     pub(super) steps: u64,
 }
 
-type Evaluated<T = Value> = Result<T, Failure>;
+pub(super) type Evaluated<T = Value> = Result<T, Failure>;
 
 fn error<T>(message: impl Into<String>) -> Evaluated<T> {
     Err(Failure::Error(message.into()))
@@ -47,13 +47,17 @@ impl<'a> Scope<'a> {
         self.charge(1)?;
         match expr {
             Expr::Literal(value) => Ok(value.clone()),
-            Expr::Name(name) => self.variable(name),
+            Expr::Name(name) => {
+                self.charge(cost_of(name))?;
+                self.variable(name)
+            }
             Expr::Select {
                 of,
                 field,
                 is_optional,
             } => {
                 let of = self.eval(of)?;
+                self.charge(cost_of(field))?;
                 select(&of, &Value::from(field.as_str()), *is_optional)
             }
             Expr::Index {
@@ -63,6 +67,7 @@ impl<'a> Scope<'a> {
             } => {
                 let of = self.eval(of)?;
                 let at = self.eval(at)?;
+                self.charge(at.size() - 1)?;
                 select(&of, &at, *is_optional)
             }
             Expr::Has { of, field } => match self.eval(of)? {
@@ -95,8 +100,15 @@ impl<'a> Scope<'a> {
             Expr::Binary(operator, left, right) => {
                 let left = self.eval(left)?;
                 let right = self.eval(right)?;
-                self.charge(left.size() + right.size())?;
-                binary(*operator, &left, &right)
+                match operator {
+                    Operator::Equal => Ok(Value::Bool(self.equal(&left, &right)?)),
+                    Operator::NotEqual => Ok(Value::Bool(!self.equal(&left, &right)?)),
+                    Operator::In => self.is_in(&left, &right),
+                    _ => {
+                        self.charge(left.size() + right.size())?;
+                        binary(*operator, &left, &right)
+                    }
+                }
             }
             Expr::All(parts) => self.decided_by(parts, false),
             Expr::Any(parts) => self.decided_by(parts, true),
@@ -123,6 +135,7 @@ impl<'a> Scope<'a> {
                         .key()
                         .ok_or_else(|| NO_OVERLOAD.to_owned())?;
                     let value = present(self.eval(value)?, *is_optional)?;
+                    self.charge(key.size() - 1)?;
                     // Of one key, the last value counts.
                     map.extend(value.map(|value| (key, value)));
                 }
@@ -133,9 +146,33 @@ impl<'a> Scope<'a> {
     }
 
     fn charge(&mut self, steps: u64) -> Evaluated<()> {
-        let left = self.steps.checked_sub(steps);
-        self.steps = left.unwrap_or_default();
-        left.map(|_| ()).ok_or(Failure::TooCostly)
+        charge(&mut self.steps, steps)
+    }
+
+    fn equal(&mut self, left: &Value, right: &Value) -> Evaluated<bool> {
+        self.charge(1)?;
+        (left.equals_within(right, &mut self.steps)).ok_or(Failure::TooCostly)
+    }
+
+    fn is_in(&mut self, left: &Value, right: &Value) -> Evaluated {
+        self.charge(left.size())?;
+        match right {
+            Value::List(items) => {
+                for item in items.iter() {
+                    if self.equal(item, left)? {
+                        return Ok(Value::Bool(true));
+                    }
+                }
+                Ok(Value::Bool(false))
+            }
+            Value::Map(entries) => {
+                let key = left.key();
+                Ok(Value::Bool(
+                    key.is_some_and(|key| entries.contains_key(&key)),
+                ))
+            }
+            _ => error(NO_OVERLOAD),
+        }
     }
 
     fn variable(&self, name: &str) -> Evaluated {
@@ -155,20 +192,12 @@ impl<'a> Scope<'a> {
         self.charge(size)?;
         for function in overloads {
             let returned = match function.run {
-                Run::Plain(run) => {
-                    // A regular expression is compiled each time.
-                    let cost = if function.name == "matches" || function.name.starts_with("find") {
-                        100 + args.iter().map(Value::size).product::<u64>()
-                    } else {
-                        0
-                    };
-                    self.charge(cost)?;
-                    run(args)
-                }
-                Run::Host => self.host.call(function.name, args),
+                Run::Plain(run) => run(args).map_err(Failure::Error),
+                Run::Priced(run) => run(args, &mut self.steps),
+                Run::Host => (self.host.call(function.name, args)).map_err(Failure::Error),
             };
             match returned {
-                Err(message) if message == NO_OVERLOAD => {}
+                Err(Failure::Error(message)) if message == NO_OVERLOAD => {}
                 returned => {
                     let value = returned?;
                     self.charge(value.size())?;
@@ -282,6 +311,18 @@ impl<'a> Scope<'a> {
     }
 }
 
+/// Takes steps from the budget.
+pub(super) fn charge(budget: &mut u64, steps: u64) -> Evaluated<()> {
+    let left = budget.checked_sub(steps);
+    *budget = left.unwrap_or_default();
+    left.map(|_| ()).ok_or(Failure::TooCostly)
+}
+
+/// What it costs to look a name up, beyond a step.
+fn cost_of(name: &str) -> u64 {
+    (name.len() / 64) as u64
+}
+
 /// The type of this name, as a value.
 pub(super) fn type_named(name: &str) -> Option<&'static str> {
     let names = [
@@ -360,22 +401,12 @@ fn binary(operator: Operator, left: &Value, right: &Value) -> Evaluated {
         None => error(NO_OVERLOAD),
     };
     match operator {
-        Operator::Equal => Ok(Value::Bool(left.equals(right))),
-        Operator::NotEqual => Ok(Value::Bool(!left.equals(right))),
+        // They are charged by what they compare.
+        Operator::Equal | Operator::NotEqual | Operator::In => error(NO_OVERLOAD),
         Operator::Less => compared(std::cmp::Ordering::is_lt),
         Operator::LessOrEqual => compared(std::cmp::Ordering::is_le),
         Operator::Greater => compared(std::cmp::Ordering::is_gt),
         Operator::GreaterOrEqual => compared(std::cmp::Ordering::is_ge),
-        Operator::In => match right {
-            Value::List(items) => Ok(Value::Bool(items.iter().any(|item| item.equals(left)))),
-            Value::Map(entries) => {
-                let key = left.key();
-                Ok(Value::Bool(
-                    key.is_some_and(|key| entries.contains_key(&key)),
-                ))
-            }
-            _ => error(NO_OVERLOAD),
-        },
         Operator::Add => Ok(add(left, right)?),
         Operator::Subtract => subtract(left, right),
         Operator::Multiply => match (left, right) {

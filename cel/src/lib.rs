@@ -152,13 +152,17 @@ impl Expression {
         evaluated
     }
 
-    /// The value, if it is the same for every host. An expression that costs more than a few thousand steps has none.
+    /// The value, if it is the same for every host. What it costs is taken from the budget: an expression has no value that costs more, or more
+    /// than a few thousand steps.
     #[must_use]
-    pub fn constant(&self) -> Option<Result<Value, Failure>> {
+    pub fn constant(&self, budget: &mut u64) -> Option<Result<Value, Failure>> {
         if self.uses_host {
             return None;
         }
-        let value = self.evaluate(&NoHost, &mut { CONSTANT_BUDGET });
+        let granted = CONSTANT_BUDGET.min(*budget);
+        let mut left = granted;
+        let value = self.evaluate(&NoHost, &mut left);
+        *budget -= granted - left;
         (value.as_ref().err() != Some(&Failure::TooCostly)).then_some(value)
     }
 

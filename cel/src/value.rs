@@ -162,9 +162,30 @@ impl Value {
             Self::Bytes(bytes) => bytes.len() / 16,
             Self::List(items) => items.len(),
             Self::Map(entries) => entries.len(),
+            Self::Url(url) => url.text.len() / 16,
+            Self::Version(version) => version.length / 16,
             _ => 0,
         };
         1 + size as u64
+    }
+
+    /// How much work it is to go through the value with all its parts, up to `most`. Values share parts, so that a small one may have any
+    /// number of them.
+    pub(super) fn whole_size(&self, most: u64) -> u64 {
+        let mut size = self.size();
+        let parts: &mut dyn Iterator<Item = (u64, &Self)> = match self {
+            Self::List(items) => &mut items.iter().map(|it| (0, it)),
+            Self::Map(entries) => &mut entries.iter().map(|(key, it)| (key.size(), it)),
+            Self::Optional(Some(value)) => &mut std::iter::once((0, &**value)),
+            _ => return size,
+        };
+        for (key, part) in parts {
+            if size > most {
+                break;
+            }
+            size = size.saturating_add(key + part.whole_size(most - size));
+        }
+        size
     }
 
     /// Returns whether the value is empty or zero.
@@ -188,34 +209,76 @@ impl Value {
     /// Equality. Numbers are compared by value whatever their types; values of other types are different.
     #[must_use]
     pub fn equals(&self, other: &Self) -> bool {
-        match (self, other) {
+        self.equals_within(other, &mut { u64::MAX })
+            .unwrap_or_default()
+    }
+
+    /// As [`Self::equals`]. Each part that is compared costs steps: values share parts, so that a small one may have any number of them. `None`
+    /// if there are too few.
+    pub(super) fn equals_within(&self, other: &Self, steps: &mut u64) -> Option<bool> {
+        let text = |length: usize, steps: &mut u64| {
+            *steps = steps.checked_sub(length as u64 / 16)?;
+            Some(())
+        };
+        *steps = steps.checked_sub(1)?;
+        Some(match (self, other) {
             (Self::Null, Self::Null) => true,
             (Self::Bool(one), Self::Bool(other)) => one == other,
-            (Self::String(one), Self::String(other)) => one == other,
-            (Self::Bytes(one), Self::Bytes(other)) => one == other,
+            (Self::String(one), Self::String(other)) => {
+                text(one.len().min(other.len()), steps)?;
+                one == other
+            }
+            (Self::Bytes(one), Self::Bytes(other)) => {
+                text(one.len().min(other.len()), steps)?;
+                one == other
+            }
             (Self::List(one), Self::List(other)) => {
-                one.len() == other.len() && one.iter().zip(other.iter()).all(|(a, b)| a.equals(b))
+                if one.len() != other.len() {
+                    return Some(false);
+                }
+                for (one, other) in one.iter().zip(other.iter()) {
+                    if !one.equals_within(other, steps)? {
+                        return Some(false);
+                    }
+                }
+                true
             }
             (Self::Map(one), Self::Map(other)) => {
-                let same =
-                    |(key, value): (&Key, &Self)| other.get(key).is_some_and(|it| it.equals(value));
-                one.len() == other.len() && one.iter().all(same)
+                if one.len() != other.len() {
+                    return Some(false);
+                }
+                for (key, value) in one.iter() {
+                    *steps = steps.checked_sub(key.size())?;
+                    let Some(other) = other.get(key) else {
+                        return Some(false);
+                    };
+                    if !value.equals_within(other, steps)? {
+                        return Some(false);
+                    }
+                }
+                true
             }
             (Self::Type(one), Self::Type(other)) => one == other,
             (Self::Optional(one), Self::Optional(other)) => match (one, other) {
-                (Some(one), Some(other)) => one.equals(other),
+                (Some(one), Some(other)) => one.equals_within(other, steps)?,
                 (one, other) => one.is_none() && other.is_none(),
             },
             (Self::Ip(one), Self::Ip(other)) => one == other,
             (Self::Cidr(one, length), Self::Cidr(other, other_length)) => {
                 (one, length) == (other, other_length)
             }
-            (Self::Url(one), Self::Url(other)) => one == other,
+            (Self::Url(one), Self::Url(other)) => {
+                text(one.text.len().min(other.text.len()), steps)?;
+                one == other
+            }
             (Self::Format(one), Self::Format(other)) => one == other,
             (Self::Quantity(one), Self::Quantity(other)) => one == other,
-            (Self::Version(one), Self::Version(other)) => one.compare(other).is_eq(),
+            (Self::Version(one), Self::Version(other)) => {
+                text(one.length.min(other.length), steps)?;
+                one.compare(other).is_eq()
+            }
             _ => self.compare(other) == Some(Ordering::Equal),
-        }
+        })
     }
 
     /// The order of two values; `None` if their types have none.
@@ -284,6 +347,14 @@ impl From<&Json> for Value {
 // === impl Key ===
 
 impl Key {
+    /// How much work it is to compare the key.
+    pub(super) fn size(&self) -> u64 {
+        match self {
+            Self::String(text) => 1 + text.len() as u64 / 16,
+            Self::Bool(_) | Self::Int(_) | Self::Uint(_) => 1,
+        }
+    }
+
     fn heap(&self) -> usize {
         match self {
             Self::String(text) => COUNTS + text.len(),

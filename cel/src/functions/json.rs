@@ -2,10 +2,17 @@
 
 use serde_json::Value as Json;
 
-use super::{Function, Returned, member, no_overload};
+use super::{Function, Returned, no_overload, priced};
+use crate::eval::charge;
 use crate::value::Value;
 
-pub(super) const FUNCTIONS: &[Function] = &[member("parseJSON", &[1], parse_json)];
+pub(super) const FUNCTIONS: &[Function] = &[priced("parseJSON", &[1], |args, steps| {
+    // Each few bytes may be a value.
+    if let Value::String(text) = &args[0] {
+        charge(steps, text.len() as u64 / 4)?;
+    }
+    Ok(parse_json(args)?)
+})];
 
 fn parse_json(args: &[Value]) -> Returned {
     let Value::String(text) = &args[0] else {

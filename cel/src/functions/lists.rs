@@ -2,18 +2,32 @@
 
 use std::cmp::Ordering;
 
-use super::{Function, Returned, member, no_overload};
-use crate::eval::add;
+use super::{Function, Returned, no_overload, priced};
+use crate::eval::{Evaluated, Failure, add, charge};
 use crate::value::Value;
 
 pub(super) const FUNCTIONS: &[Function] = &[
-    member("isSorted", &[1], is_sorted),
-    member("sum", &[1], sum),
-    member("min", &[1], |args| extreme(args, Ordering::Less)),
-    member("max", &[1], |args| extreme(args, Ordering::Greater)),
-    member("indexOf", &[2], |args| index(args, false)),
-    member("lastIndexOf", &[2], |args| index(args, true)),
+    priced("isSorted", &[1], |args, steps| {
+        charged(args, steps, is_sorted)
+    }),
+    priced("sum", &[1], |args, steps| charged(args, steps, sum)),
+    priced("min", &[1], |args, steps| {
+        charged(args, steps, |args| extreme(args, Ordering::Less))
+    }),
+    priced("max", &[1], |args, steps| {
+        charged(args, steps, |args| extreme(args, Ordering::Greater))
+    }),
+    priced("indexOf", &[2], |args, steps| index(args, false, steps)),
+    priced("lastIndexOf", &[2], |args, steps| index(args, true, steps)),
 ];
+
+/// Compares the items. Only those without parts have an order, or a sum.
+fn charged(args: &[Value], steps: &mut u64, run: fn(&[Value]) -> Returned) -> Evaluated {
+    for item in items(args)? {
+        charge(steps, item.size() - 1)?;
+    }
+    Ok(run(args)?)
+}
 
 fn items(args: &[Value]) -> Result<&[Value], String> {
     match &args[0] {
@@ -54,13 +68,18 @@ fn extreme(args: &[Value], wanted: Ordering) -> Returned {
     Ok(best.clone())
 }
 
-fn index(args: &[Value], is_last: bool) -> Returned {
-    let mut items = items(args)?.iter();
-    let equals = |item: &Value| item.equals(&args[1]);
-    let found = if is_last {
-        items.rposition(equals)
+fn index(args: &[Value], is_last: bool, steps: &mut u64) -> Evaluated {
+    let items = items(args)?;
+    let mut numbers = 0..items.len();
+    while let Some(number) = if is_last {
+        numbers.next_back()
     } else {
-        items.position(equals)
-    };
-    Ok(Value::Int(found.map_or(-1, |index| index as i64)))
+        numbers.next()
+    } {
+        let is_equal = items[number].equals_within(&args[1], steps);
+        if is_equal.ok_or(Failure::TooCostly)? {
+            return Ok(Value::Int(number as i64));
+        }
+    }
+    Ok(Value::Int(-1))
 }

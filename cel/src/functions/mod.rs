@@ -17,6 +17,7 @@ mod times;
 pub(crate) mod urls;
 pub(crate) mod versions;
 
+use super::eval::{Evaluated, charge};
 use super::value::Value;
 
 /// The result of a function, or its error in words.
@@ -39,6 +40,8 @@ pub struct Function {
 pub(super) enum Run {
     /// Depends on its arguments only.
     Plain(fn(&[Value]) -> Returned),
+    /// As [`Self::Plain`], and takes steps of the budget for what it does with the parts of its arguments.
+    Priced(fn(&[Value], &mut u64) -> Evaluated),
     /// The caller of the evaluation carries it out.
     Host,
 }
@@ -89,6 +92,29 @@ const fn member(
         arguments,
         run: Run::Plain(run),
     }
+}
+
+/// A function that is called on its first argument, and takes steps of the budget.
+const fn priced(
+    name: &'static str,
+    arguments: &'static [usize],
+    run: fn(&[Value], &mut u64) -> Evaluated,
+) -> Function {
+    Function {
+        name,
+        is_member: true,
+        arguments,
+        run: Run::Priced(run),
+    }
+}
+
+/// Takes steps for arguments with all their parts, some of which a function reads.
+fn charge_whole(args: &[Value], steps: &mut u64) -> Evaluated<()> {
+    for it in args {
+        let size = it.whole_size(*steps);
+        charge(steps, size)?;
+    }
+    Ok(())
 }
 
 const LIBRARIES: [&[Function]; 12] = [

@@ -2,39 +2,97 @@
 
 use regex::{Regex, RegexBuilder};
 
-use super::{Function, Returned, global, member, no_overload};
+use super::{Function, no_overload, priced};
+use crate::eval::{Evaluated, Failure, charge};
 use crate::value::Value;
 
 /// Upper bound on the memory of a compiled expression.
 const SIZE_LIMIT: usize = 256 * 1024;
 
+/// What a regular expression costs that is compiled to at most `size` bytes. It is compiled each time.
+struct Tier {
+    size: usize,
+    /// The steps to compile it.
+    compile: u64,
+    /// The steps of a byte of text: in the worst case, each goes through the compiled expression.
+    byte: u64,
+}
+
+/// A larger regular expression is an error.
+const TIERS: [Tier; 3] = [
+    Tier {
+        size: 4 * 1024,
+        compile: 250,
+        byte: 1,
+    },
+    Tier {
+        size: 32 * 1024,
+        compile: 2_500,
+        byte: 8,
+    },
+    Tier {
+        size: SIZE_LIMIT,
+        compile: 16_000,
+        byte: 64,
+    },
+];
+
+/// What a class costs that has hundreds of ranges, which are made without a bound: `\p{L}`, and any class without regard to case.
+const LARGE_CLASS: u64 = 1_000;
+
+/// What any other class costs.
+const CLASS: u64 = 20;
+
 pub(super) const FUNCTIONS: &[Function] = &[
-    global("matches", &[2], matches),
-    member("matches", &[2], matches),
-    member("find", &[2], |args| {
-        let (text, regex) = parts(args)?;
+    Function {
+        is_member: false,
+        ..priced("matches", &[2], matches)
+    },
+    priced("matches", &[2], matches),
+    priced("find", &[2], |args, steps| {
+        let (text, regex) = parts(args, steps)?;
         Ok(Value::from(regex.find(text).map_or("", |it| it.as_str())))
     }),
-    member("findAll", &[2], |args| find_all(args, usize::MAX)),
-    member("findAll", &[3], |args| match &args[2] {
-        Value::Int(limit) => find_all(args, usize::try_from(*limit).unwrap_or(usize::MAX)),
-        _ => no_overload(),
+    priced("findAll", &[2], |args, steps| {
+        find_all(args, usize::MAX, steps)
+    }),
+    priced("findAll", &[3], |args, steps| match &args[2] {
+        Value::Int(limit) => find_all(args, usize::try_from(*limit).unwrap_or(usize::MAX), steps),
+        _ => Ok(no_overload()?),
     }),
 ];
 
-fn parts(args: &[Value]) -> Result<(&str, Regex), String> {
-    match args {
-        [Value::String(text), Value::String(pattern), ..] => {
-            let regex = RegexBuilder::new(&translated(pattern))
-                .size_limit(SIZE_LIMIT)
-                .build();
-            Ok((
-                text,
-                regex.map_err(|_| "not a regular expression, or too large a one".to_owned())?,
-            ))
+fn parts<'a>(args: &'a [Value], steps: &mut u64) -> Evaluated<(&'a str, Regex)> {
+    let [Value::String(text), Value::String(pattern), ..] = args else {
+        return Ok(no_overload()?);
+    };
+    charge(steps, pattern.len() as u64 + cost_of_classes(pattern))?;
+    let translated = translated(pattern);
+    for tier in &TIERS {
+        charge(steps, tier.compile)?;
+        let regex = RegexBuilder::new(&translated).size_limit(tier.size).build();
+        match regex {
+            Ok(regex) => {
+                charge(steps, (text.len() as u64).saturating_mul(tier.byte))?;
+                return Ok((text, regex));
+            }
+            Err(regex::Error::CompiledTooBig(_)) => {}
+            Err(_) => break,
         }
-        _ => no_overload(),
     }
+    let message = "not a regular expression, or too large a one";
+    Err(Failure::Error(message.to_owned()))
+}
+
+fn cost_of_classes(pattern: &str) -> u64 {
+    let ignores_case = pattern.split("(?").skip(1).any(|flags| {
+        let mut flags = flags.chars().take_while(char::is_ascii_alphabetic);
+        flags.any(|flag| flag == 'i')
+    });
+    let count = |start: char| pattern.matches(start).count() as u64;
+    let each = if ignores_case { LARGE_CLASS } else { CLASS };
+    let of_unicode = pattern.matches("\\p").count() + pattern.matches("\\P").count();
+    each * (count('[') + count('\\')) + LARGE_CLASS * of_unicode as u64
 }
 
 /// The expression in the syntax of the crate `regex`, where these classes are Unicode's, and where classes nest and have operators.
@@ -86,13 +144,13 @@ fn translated(pattern: &str) -> String {
     made
 }
 
-fn matches(args: &[Value]) -> Returned {
-    let (text, regex) = parts(args)?;
+fn matches(args: &[Value], steps: &mut u64) -> Evaluated {
+    let (text, regex) = parts(args, steps)?;
     Ok(Value::Bool(regex.is_match(text)))
 }
 
-fn find_all(args: &[Value], limit: usize) -> Returned {
-    let (text, regex) = parts(args)?;
+fn find_all(args: &[Value], limit: usize, steps: &mut u64) -> Evaluated {
+    let (text, regex) = parts(args, steps)?;
     let found = regex.find_iter(text).take(limit);
     Ok(Value::list(found.map(|it| Value::from(it.as_str()))))
 }

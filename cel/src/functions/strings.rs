@@ -1,13 +1,17 @@
 //! cel-go's extension of strings. Positions count characters.
 
-use super::{Function, Returned, global, member, no_overload};
+use super::{Function, Returned, charge_whole, global, member, no_overload, priced};
+use crate::eval::charge;
 use crate::value::{Key, Value};
 
 pub(super) const FUNCTIONS: &[Function] = &[
     member("charAt", &[2], char_at),
     member("indexOf", &[2, 3], index_of),
     member("lastIndexOf", &[2, 3], last_index_of),
-    member("join", &[1, 2], join),
+    priced("join", &[1, 2], |args, steps| {
+        charge_whole(args, steps)?;
+        Ok(join(args)?)
+    }),
     member("lowerAscii", &[1], |args| {
         map(args, str::to_ascii_lowercase)
     }),
@@ -23,7 +27,13 @@ pub(super) const FUNCTIONS: &[Function] = &[
     member("replace", &[3, 4], replace),
     member("split", &[2, 3], split),
     member("substring", &[2, 3], substring),
-    member("format", &[2], format),
+    priced("format", &[2], |args, steps| {
+        charge_whole(args, steps)?;
+        if let Value::String(pattern) = &args[0] {
+            charge(steps, pattern.split('%').skip(1).map(cost_of_clause).sum())?;
+        }
+        Ok(format(args)?)
+    }),
     global("strings.quote", &[1], |args| map(args, quote)),
 ];
 
@@ -72,32 +82,42 @@ fn index_of(args: &[Value]) -> Returned {
     let (Value::String(text), Value::String(part)) = (&args[0], &args[1]) else {
         return no_overload();
     };
-    let (text, part): (Vec<char>, Vec<char>) = (text.chars().collect(), part.chars().collect());
-    let from = offset(args.get(2), text.len())?.unwrap_or_default();
-    if from > text.len() {
+    let length = text.chars().count();
+    let from = offset(args.get(2), length)?.unwrap_or_default();
+    if from > length {
         return Ok(Value::Int(-1));
     }
-    let mut starts = from..=text.len().saturating_sub(part.len());
-    let found = starts.find(|start| text[*start..].starts_with(&part));
-    Ok(Value::Int(found.map_or(-1, |start| start as i64)))
+    let begin = byte_of(text, from);
+    let found = text[begin..].find(&**part);
+    Ok(number_of(text, found.map(|at| begin + at)))
 }
 
 fn last_index_of(args: &[Value]) -> Returned {
     let (Value::String(text), Value::String(part)) = (&args[0], &args[1]) else {
         return no_overload();
     };
-    let (text, part): (Vec<char>, Vec<char>) = (text.chars().collect(), part.chars().collect());
-    let last = offset(args.get(2), text.len())?.unwrap_or(text.len());
-    let Some(end) = text
-        .len()
-        .checked_sub(part.len())
-        .filter(|_| last <= text.len())
-    else {
+    let length = text.chars().count();
+    let last = offset(args.get(2), length)?.unwrap_or(length);
+    if last > length {
         return Ok(Value::Int(-1));
-    };
-    let mut starts = (0..=last.min(end)).rev();
-    let found = starts.find(|start| text[*start..].starts_with(&part));
-    Ok(Value::Int(found.map_or(-1, |start| start as i64)))
+    }
+    // The part may begin at the last position.
+    let end = byte_of(text, last) + part.len();
+    let mut ends = (0..=end.min(text.len())).rev();
+    let end = ends.find(|it| text.is_char_boundary(*it));
+    let within = &text[..end.unwrap_or_default()];
+    Ok(number_of(text, within.rfind(&**part)))
+}
+
+/// The byte of the character at a position; behind the last one, the length.
+fn byte_of(text: &str, position: usize) -> usize {
+    let found = text.char_indices().nth(position);
+    found.map_or(text.len(), |(at, _)| at)
+}
+
+/// The position of the character at a byte; -1 for none.
+fn number_of(text: &str, at: Option<usize>) -> Value {
+    Value::Int(at.map_or(-1, |at| text[..at].chars().count() as i64))
 }
 
 fn join(args: &[Value]) -> Returned {
@@ -241,6 +261,16 @@ fn format(args: &[Value]) -> Returned {
     Ok(Value::from(made.as_str()))
 }
 
+/// What a clause costs, which is `rest` up to its verb. The exact digits of a number such as 1e300 are hundreds.
+fn cost_of_clause(rest: &str) -> u64 {
+    let verb = rest.trim_start_matches(|c: char| c == '.' || c.is_ascii_digit());
+    if verb.starts_with(['f', 'e']) {
+        300
+    } else {
+        16
+    }
+}
+
 fn formatted(verb: char, precision: usize, value: &Value, to: &mut String) -> Result<(), String> {
     let text = match (verb, value) {
         ('s', value) => return shown(value, to),
@@ -279,7 +309,9 @@ fn signed(value: i64, digits: fn(u64) -> String) -> String {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    let digit = |it: u8| char::from_digit(it.into(), 16).unwrap_or_default();
+    let digits = |byte: &u8| [digit(byte >> 4), digit(byte & 15)];
+    bytes.iter().flat_map(digits).collect()
 }
 
 fn exponential(value: f64, precision: usize) -> String {

@@ -11,6 +11,8 @@ pub struct Version {
     numbers: [u64; 3],
     /// The identifiers of a pre-release.
     before: Vec<Identifier>,
+    /// The bytes of its text.
+    pub(crate) length: usize,
 }
 
 /// Numbers come before texts.
@@ -73,6 +75,7 @@ impl Version {
             let is_part = |c: char| c.is_ascii_alphanumeric() || c == '-';
             !text.is_empty() && text.chars().all(is_part)
         };
+        let length = text.len();
         let (text, build) = text
             .split_once('+')
             .map_or((text, None), |(a, b)| (a, Some(b)));
@@ -94,6 +97,7 @@ impl Version {
         Some(Self {
             numbers: numbers.try_into().ok()?,
             before: identifiers.map(identifier).collect::<Option<_>>()?,
+            length,
         })
     }
 

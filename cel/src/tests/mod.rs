@@ -1,5 +1,7 @@
 //! Expressions on one object, and what no expression can do.
 
+mod costs;
+
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -340,7 +342,9 @@ fn an_expression_without_names_of_the_host_has_a_constant_value() {
         ),
         (costly.as_str(), None),
     ] {
-        let constant = Expression::new(text, ENVIRONMENT).unwrap().constant();
+        let constant = Expression::new(text, ENVIRONMENT)
+            .unwrap()
+            .constant(&mut { BUDGET });
         let found = constant.map(|value| value.map(|it| it.type_name()));
         assert_eq!(found, expected, "{text}");
     }

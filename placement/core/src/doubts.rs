@@ -14,6 +14,9 @@ use crate::predicates::Selectors;
 /// Upper bound on the characters of a value in a message.
 const SHOWN: usize = 100;
 
+/// Upper bound on the steps that CEL expressions take to find out which of them are never true. Later ones are not examined.
+const MOST_STEPS: u64 = 20_000;
+
 /// The default of `spec.scoreRateLimit`.
 const SCORE_RATE_LIMIT: &str = "1m";
 
@@ -78,6 +81,7 @@ impl Doubts {
     }
 
     fn predicates(&mut self, spec: &PlacementSpec) {
+        let mut budget = MOST_STEPS;
         for (index, predicate) in spec.predicates.iter().enumerate() {
             let selector = &predicate.required_cluster_selector;
             let path = format!("spec.predicates[{index}].requiredClusterSelector");
@@ -89,7 +93,7 @@ impl Doubts {
             self.selectors(&path, "the predicate matches no cluster", selectors);
             let expressions = selector.cel_selector.cel_expressions.iter().enumerate();
             for (index, text) in expressions {
-                if let Some(what) = never_true(text) {
+                if let Some(what) = never_true(text, &mut budget) {
                     let field = format!("{path}.celSelector.celExpressions[{index}]");
                     let message = format!("{what}, so the predicate matches no cluster");
                     self.add(field, message);
@@ -166,8 +170,11 @@ impl Doubts {
 }
 
 /// Returns why an expression is true on no cluster, if that is known without one.
-fn never_true(text: &str) -> Option<String> {
-    let value = Expression::new(text, ENVIRONMENT).ok()?.constant()?;
+fn never_true(text: &str, budget: &mut u64) -> Option<String> {
+    if *budget == 0 {
+        return None;
+    }
+    let value = Expression::new(text, ENVIRONMENT).ok()?.constant(budget)?;
     match value {
         Ok(Value::Bool(true)) => None,
         Ok(Value::Bool(false)) => Some("the expression is always false".to_owned()),
@@ -193,5 +200,26 @@ impl fmt::Display for Shown<'_> {
 impl fmt::Display for Doubt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.field, self.message)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn expressions_are_examined_within_a_budget_of_all_of_them() {
+        let list = vec!["1"; 150].join(",");
+        // Each takes about 1,500 steps.
+        let never = format!("[{list}].all(x, x > 1 || x < 2) && false");
+        let selector = json!({"celSelector": {"celExpressions": vec![never; 100]}});
+        let predicates = json!([{"requiredClusterSelector": selector}]);
+        let spec = serde_json::from_value(json!({"predicates": predicates})).expect("a spec");
+        let found = doubts(&spec);
+        assert!((5..20).contains(&found.len()), "{} doubts", found.len());
+        let last = "spec.predicates[0].requiredClusterSelector.celSelector.celExpressions[4]: the expression is always false, so the predicate matches no cluster";
+        assert_eq!(found[4].to_string(), last);
     }
 }
