@@ -620,6 +620,24 @@ mod tests {
             prop_assert_ne!(hit("Exists", &[]), hit("DoesNotExist", &[]));
         }
 
+        /// A selector that was prepared for many objects selects the same ones.
+        #[test]
+        fn a_prepared_selector_selects_the_same(
+            requirements in proptest::collection::vec(
+                ("env|region|tier", "In|NotIn|Exists|DoesNotExist", proptest::collection::vec("[ab]{1,2}", 1..3)),
+                0..6,
+            ),
+            on in proptest::collection::btree_map("env|region|tier|other", "[ab]{0,2}", 0..5),
+        ) {
+            let requirements = requirements.iter().map(|(key, operator, values)| {
+                let values = if operator.ends_with("In") { &values[..] } else { &[] };
+                json!({"key": key, "operator": operator, "values": values})
+            });
+            let requirements: Vec<_> = requirements.collect();
+            let selector = parse(json!({"matchExpressions": requirements})).expect("valid");
+            prop_assert_eq!(selector.by_key().matches(&on), selector.matches(&on));
+        }
+
         /// Every decoded selector gives either a `Selector` or at least one error.
         #[test]
         fn every_selector_is_parsed_or_refused(key in any::<String>(), operator in any::<String>(), value in any::<String>()) {

@@ -74,6 +74,18 @@ impl Membership {
         own.into_iter().chain(selector.into_iter().flatten())
     }
 
+    /// As [`Self::matches`], prepared for many clusters: however many requirements the set has, a cluster takes a look for each of its labels.
+    pub fn for_many(&self) -> impl Fn(&BTreeMap<String, String>) -> bool {
+        let selector = match &self.0 {
+            Rule::Selector(selector) => Some(selector.by_key()),
+            Rule::Label(_) | Rule::NoCluster => None,
+        };
+        move |labels| match &selector {
+            Some(selector) => selector.matches(labels),
+            None => self.matches(labels),
+        }
+    }
+
     /// Returns true if a cluster with these labels belongs to the set.
     pub fn matches(&self, labels: &BTreeMap<String, String>) -> bool {
         match &self.0 {

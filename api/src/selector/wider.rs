@@ -1,4 +1,4 @@
-//! Compares two selectors, and finds selectors that select nothing.
+//! Compares two selectors, finds selectors that select nothing, and matches many objects.
 //!
 //! For each key, a selector defines the values that an object may have, and whether the object may lack the key. Two selectors are
 //! compared key by key, in time linear in the number of their values.
@@ -11,6 +11,13 @@ use super::{Selector, Test};
 struct Allowed<'s> {
     absent: bool,
     values: Values<'s>,
+}
+
+/// A selector by key, for many objects: each takes a look for each of its labels, however many requirements the selector has.
+pub struct ByKey<'s> {
+    allowed: BTreeMap<&'s str, Allowed<'s>>,
+    /// The number of keys that an object must have.
+    needed: usize,
 }
 
 enum Values<'s> {
@@ -41,6 +48,16 @@ impl Selector {
         allowed.find_map(|(key, allowed)| allowed.is_nothing().then_some(key))
     }
 
+    /// The selector, prepared for many objects.
+    #[must_use]
+    pub fn by_key(&self) -> ByKey<'_> {
+        let allowed = self.allowed();
+        ByKey {
+            needed: allowed.values().filter(|it| !it.absent).count(),
+            allowed,
+        }
+    }
+
     fn allowed(&self) -> BTreeMap<&str, Allowed<'_>> {
         let mut allowed: BTreeMap<&str, Allowed<'_>> = BTreeMap::new();
         for requirement in &self.requirements {
@@ -53,11 +70,35 @@ impl Selector {
     }
 }
 
+impl ByKey<'_> {
+    /// As [`Selector::matches`].
+    #[must_use]
+    pub fn matches(&self, labels: &BTreeMap<String, String>) -> bool {
+        let mut found = 0;
+        for (key, value) in labels {
+            if let Some(allowed) = self.allowed.get(key.as_str()) {
+                if !allowed.has(value) {
+                    return false;
+                }
+                found += usize::from(!allowed.absent);
+            }
+        }
+        found == self.needed
+    }
+}
+
 impl<'s> Allowed<'s> {
     fn anything() -> Self {
         Self {
             absent: true,
             values: Values::AllBut(BTreeSet::new()),
+        }
+    }
+
+    fn has(&self, value: &str) -> bool {
+        match &self.values {
+            Values::Only(values) => values.contains(value),
+            Values::AllBut(values) => !values.contains(value),
         }
     }
 

@@ -278,8 +278,12 @@ impl View {
             membership: Arc::new(membership),
             members: Members::default(),
         };
-        for (slot, cluster) in self.clusters.iter() {
-            set.members.set(slot, set.has(cluster));
+        if let Ok(membership) = &*set.membership {
+            let is_member = membership.for_many();
+            for (slot, cluster) in self.clusters.iter() {
+                set.members
+                    .set(slot, !cluster.is_deleting && is_member(&cluster.labels));
+            }
         }
         let is_new = old.is_none();
         let is_same = old.is_some_and(|old| {

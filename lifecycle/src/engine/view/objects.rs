@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use berth_api::cluster_set::Membership;
 use berth_api::{ManagedClusterSet, ManagedClusterSetBinding, labels, lenient};
 use jiff::Timestamp;
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
@@ -139,12 +140,16 @@ impl View {
         let Some((set, _)) = self.sets.get(name) else {
             return;
         };
+        let selects = set.membership.as_ref().ok().map(Membership::for_many);
         let mut members = 0;
         for entry in self.clusters.values_mut() {
-            let is = (entry.cluster.as_ref()).is_some_and(|cluster| set.selects(&cluster.labels));
+            let selects =
+                |cluster: &Cluster| selects.as_ref().is_some_and(|it| it(&cluster.labels));
+            let is = entry.cluster.as_ref().is_some_and(selects);
             entry.sets.set(slot, is);
             members += usize::from(is);
         }
+        drop(selects);
         self.sets.count(slot, members);
     }
 
