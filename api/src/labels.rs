@@ -77,3 +77,9 @@ pub const REPLICA_SET_CLEANUP: &str = "work.open-cluster-management.io/manifest-
 pub const TAINT_UNAVAILABLE: &str = "cluster.open-cluster-management.io/unavailable";
 /// The cluster's agent does not report.
 pub const TAINT_UNREACHABLE: &str = "cluster.open-cluster-management.io/unreachable";
+
+/// Returns whether the hub itself adds taints with this key.
+#[must_use]
+pub fn is_taint_of_hub(key: &str) -> bool {
+    matches!(key, TAINT_UNAVAILABLE | TAINT_UNREACHABLE)
+}

@@ -10,5 +10,4 @@ pub mod engine;
 use berth_lifecycle_core::{
     acceptance, addons, automatic, bindings, clock, cluster_plan, clusters, common_roles, config,
     csrs, default_sets, facts, failures, heartbeat, names, profiles, removal, roles, sets, status,
-    taints,
 };

@@ -102,32 +102,23 @@ pub(crate) fn read(
     settings: Settings,
     needs: &Needs,
 ) -> Result<Fact, serde_json::Error> {
-    let keep = match kind {
-        Kind::Binding => return Ok(Fact::Binding),
-        Kind::Placement => PLACEMENT,
-        Kind::Decision => DECISION,
-        Kind::Cluster => return cluster(item, needs).map(Fact::Cluster),
-        Kind::Set => SET,
-        Kind::Scores => return scores(item).map(Fact::Scores),
-        Kind::Slice => SLICE,
-    };
-    let value = item.trimmed(&keep)?;
     Ok(match kind {
         Kind::Placement => {
-            let read = lenient::with_conditions::<Placement>(&value)?;
+            let read = lenient::with_conditions::<Placement>(&item.trimmed(&PLACEMENT)?)?;
             needs.note_spread(&read.object.spec);
             let facts = PlacementFacts::new(read.object, settings);
             needs.note_reads(&facts.reads);
             Fact::Placement(Box::new(facts))
         }
         Kind::Decision => {
-            let decision = PlacementDecision::deserialize(&value)?;
+            let decision = PlacementDecision::deserialize(&item.trimmed(&DECISION)?)?;
             Fact::Decision(DecisionFacts::new(decision, settings.gates.scores))
         }
         Kind::Cluster => Fact::Cluster(cluster(item, needs)?),
         Kind::Set => {
             // What is no selector selects unknown clusters. The former selector must not stay in effect.
-            let set = ManagedClusterSet::deserialize(&value).map_err(|error| error.to_string());
+            let set = ManagedClusterSet::deserialize(&item.trimmed(&SET)?);
+            let set = set.map_err(|error| error.to_string());
             if let Ok(set) = &set {
                 needs.note_set(&set.spec);
             }
@@ -135,9 +126,12 @@ pub(crate) fn read(
                 set.and_then(|set| Membership::new(&item.meta.name, &set.spec.cluster_selector)),
             )
         }
-        Kind::Scores => Fact::Scores(scores(item)?),
-        Kind::Slice => Fact::Slice(inventory::PlacementDecision::deserialize(&value)?.into()),
         Kind::Binding => Fact::Binding,
+        Kind::Scores => Fact::Scores(scores(item)?),
+        Kind::Slice => {
+            let slice = inventory::PlacementDecision::deserialize(&item.trimmed(&SLICE)?)?;
+            Fact::Slice(slice.into())
+        }
     })
 }
 
@@ -149,11 +143,7 @@ const FEW_LABELS: usize = 8 * 1024;
 
 /// Reads a ManagedCluster. Whoever registers it or runs its agent writes its lists, and the hub may have thousands of them.
 fn cluster(item: &Item<'_>, needs: &Needs) -> Result<Cluster, serde_json::Error> {
-    let is_of_hub = |taint: &Value| {
-        [labels::TAINT_UNAVAILABLE, labels::TAINT_UNREACHABLE]
-            .iter()
-            .any(|key| taint["key"] == *key)
-    };
+    let is_of_hub = |taint: &Value| taint["key"].as_str().is_some_and(labels::is_taint_of_hub);
     let taints = First::new(TAINTS, Keep::Whole, is_of_hub);
     let resources = Keep::Fields(&[("cpu", Keep::Whole), ("memory", Keep::Whole)]);
     let mut value = item.trimmed(&Keep::Fields(&[

@@ -66,13 +66,10 @@ fn taint(key: &str) -> Taint {
     }
 }
 
-/// Returns true for a key that the hub sets, or one that makes its own taint unnecessary.
-pub fn is_key_of_hub(key: &str) -> bool {
-    matches!(key, labels::TAINT_UNAVAILABLE | labels::TAINT_UNREACHABLE)
-}
-
 fn is_ours(taint: &Taint) -> bool {
-    is_key_of_hub(&taint.key) && taint.effect == TaintEffect::NoSelect && taint.value.is_empty()
+    labels::is_taint_of_hub(&taint.key)
+        && taint.effect == TaintEffect::NoSelect
+        && taint.value.is_empty()
 }
 
 /// OCM's message, with the taints as Go prints them, cut to the length of a note.

@@ -8,9 +8,9 @@ use berth_reconcile::{First, Item, Keep, LabelKeys, Watched};
 use serde_json::Value;
 
 use super::object::{PartialObject, Renewal};
+use crate::addons;
 use crate::config::Gates;
 use crate::facts::LeftOut;
-use crate::{addons, taints};
 
 /// Selects the objects of clusters, without those of add-ons.
 const OF_CLUSTERS: &str =
@@ -211,7 +211,7 @@ pub(crate) fn cluster(
     most: Lists,
 ) -> Result<PartialObject, serde_json::Error> {
     let never = |_: &Value| false;
-    let is_of_hub = |taint: &Value| taint["key"].as_str().is_some_and(taints::is_key_of_hub);
+    let is_of_hub = |taint: &Value| taint["key"].as_str().is_some_and(labels::is_taint_of_hub);
     let is_ours = |finalizer: &Value| {
         [labels::API_RESOURCE_CLEANUP, labels::RESOURCE_CLEANUP]
             .iter()

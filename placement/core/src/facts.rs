@@ -132,15 +132,12 @@ fn bounded(taints: &[Taint], is_accepted: bool) -> Vec<Taint> {
     } else {
         TAINTS_OF_WAITING
     };
-    let is_of_hub = |taint: &Taint| {
-        [labels::TAINT_UNAVAILABLE, labels::TAINT_UNREACHABLE].contains(&&*taint.key)
-    };
     let (mut bytes, mut of_hub) = (0, 0);
     let mut kept = Vec::with_capacity(taints.len().min(16));
     let mut are_more = false;
     for taint in taints {
         bytes += size_of::<Taint>() + taint.key.len() + taint.value.len();
-        if bytes > most && is_of_hub(taint) && of_hub < TAINTS_OF_HUB {
+        if bytes > most && labels::is_taint_of_hub(&taint.key) && of_hub < TAINTS_OF_HUB {
             of_hub += 1;
         } else if bytes > most {
             are_more = true;

@@ -15,6 +15,7 @@ use crate::ranking::Ranked;
 use crate::rules::{Rules, Spec};
 use crate::schedule::{Counts, Hub, Scene, Schedule};
 use crate::scoring::{Scoring, Sources};
+use crate::taints::Untolerated;
 
 /// Upper bound on `numberOfClusters`. To write more decisions takes longer than to compute them.
 const LARGEST_NUMBER: usize = 256;
@@ -130,8 +131,8 @@ impl Judge<'_> {
         }
         let is_selected = previous.contains(&cluster.name);
         match (self.spec.tolerations).judge(cluster, is_selected, now) {
+            Ok(Some(_)) | Err(Untolerated { again: Some(_), .. }) => return Verdict::Timed,
             Err(_) => return Verdict::Tainted,
-            Ok(Some(_)) => return Verdict::Timed,
             Ok(None) => {}
         }
         let ends = |resource| {

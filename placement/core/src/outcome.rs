@@ -181,7 +181,7 @@ impl<'a> Schedule<'a> {
         }
         let is_selected = self.scene.is_selected(cluster);
         let judged = spec.tolerations.judge(cluster, is_selected, self.scene.now);
-        let Untolerated { taint, ended } = judged.err()?;
+        let Untolerated { taint, ended, .. } = judged.err()?;
         let tolerance = match ended {
             None => Tolerance::None,
             Some(_) if taint.time_added.is_none() => Tolerance::Unknown,

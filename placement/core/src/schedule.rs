@@ -290,11 +290,12 @@ impl<'a> Schedule<'a> {
                 }
             }
             let is_selected = scene.is_selected(cluster);
-            let Ok(until) = spec.tolerations.judge(cluster, is_selected, scene.now) else {
+            let judged = (spec.tolerations).judge(cluster, is_selected, scene.now);
+            next = earlier(next, judged.unwrap_or_else(|it| it.again));
+            if judged.is_err() {
                 counts.tainted += 1;
                 continue;
-            };
-            next = earlier(next, until);
+            }
             let mut is_avoided = false;
             // The effect does not evict a cluster that is selected already.
             if rules.settings.gates.prefer_no_select && !is_selected {

@@ -4,6 +4,7 @@
 //! yet. `PreferNoSelect` keeps no placement away. A toleration with `tolerationSeconds` ends that long after the taint was added. It applies to
 //! every effect, as in OCM, although the API limits it to some.
 
+use berth_api::clocks::{AHEAD, believed};
 use berth_api::cluster::{Taint, TaintEffect};
 use berth_api::placement::{Toleration, TolerationOperator};
 use jiff::{SignedDuration, Timestamp};
@@ -21,6 +22,8 @@ pub(crate) struct Untolerated<'a> {
     pub(crate) taint: &'a Taint,
     /// When the last toleration of it ended; `None` if no toleration matches it.
     pub(crate) ended: Option<Timestamp>,
+    /// When it may be tolerated: its time, which is not believed before, is in the future. `None` for never.
+    pub(crate) again: Option<Timestamp>,
 }
 
 /// A time that is long past: when a toleration of a taint without a time ended.
@@ -76,7 +79,7 @@ impl Tolerations {
         for taint in cluster.taints.iter().filter(soft) {
             match self.tolerated(taint, now) {
                 Ok(end) => until = earlier(until, end),
-                Err(_) => return (true, None),
+                Err(untolerated) => return (true, untolerated.again),
             }
         }
         (false, until)
@@ -89,12 +92,18 @@ impl Tolerations {
     ) -> Result<Option<Timestamp>, Untolerated<'a>> {
         let mut ended = None;
         for toleration in self.0.iter().filter(|it| matches(it, taint)) {
-            match end(toleration, taint) {
+            match end(toleration, taint, now) {
                 Some(end) if end <= now => ended = ended.max(Some(end)),
                 end => return Ok(end),
             }
         }
-        Err(Untolerated { taint, ended })
+        let added = taint.time_added.as_ref().filter(|_| ended.is_some());
+        let believed = added.and_then(|it| it.0.checked_sub(AHEAD).ok());
+        Err(Untolerated {
+            taint,
+            ended,
+            again: believed.filter(|it| *it > now),
+        })
     }
 }
 
@@ -118,16 +127,68 @@ fn matches(toleration: &Toleration, taint: &Taint) -> bool {
     effect && value && (toleration.key.is_empty() || toleration.key == taint.key)
 }
 
-/// Returns when the toleration of the taint ends; `None` if never.
-fn end(toleration: &Toleration, taint: &Taint) -> Option<Timestamp> {
+/// Returns when the toleration of the taint ends; `None` if never. A time far ahead would delay the end for ever: it counts as none.
+fn end(toleration: &Toleration, taint: &Taint, now: Timestamp) -> Option<Timestamp> {
     let seconds = SignedDuration::from_secs(toleration.toleration_seconds?);
-    let Some(added) = &taint.time_added else {
+    let added = taint.time_added.as_ref().map(|it| it.0);
+    let Some(added) = believed(added, [], now) else {
         return Some(LONG_PAST);
     };
-    match added.0.checked_add(seconds) {
+    match added.checked_add(seconds) {
         Ok(end) => Some(end),
         // Beyond the calendar.
         Err(_) if seconds.is_positive() => None,
         Err(_) => Some(LONG_PAST),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_time_far_ahead_delays_no_end() {
+        let now: Timestamp = "2026-08-11T12:00:00Z".parse().unwrap();
+        let at = |minutes: i64| now + SignedDuration::from_mins(minutes);
+        let far: Timestamp = "2090-01-01T00:00:00Z".parse().unwrap();
+        let toleration = json!({"key": "a", "operator": "Exists", "tolerationSeconds": 20 * 60});
+        let for_ever = json!({"key": "a", "operator": "Exists"});
+        for (added, toleration, expected) in [
+            (Some(at(-10)), &toleration, Ok(Some(at(10)))),
+            (Some(at(-20)), &toleration, Err((Some(at(0)), None))),
+            (None, &toleration, Err((Some(LONG_PAST), None))),
+            // Another clock may be a little ahead.
+            (Some(at(5)), &toleration, Ok(Some(at(25)))),
+            (
+                Some(at(6)),
+                &toleration,
+                Err((Some(LONG_PAST), Some(at(1)))),
+            ),
+            (
+                Some(far),
+                &toleration,
+                Err((Some(LONG_PAST), far.checked_sub(AHEAD).ok())),
+            ),
+            (Some(far), &for_ever, Ok(None)),
+        ] {
+            let parsed = serde_json::from_value(toleration.clone()).unwrap();
+            let tolerations = Tolerations::new(&[parsed], &mut Vec::new());
+            let taint = Taint {
+                key: "a".to_owned(),
+                value: String::new(),
+                effect: TaintEffect::NoSelect,
+                time_added: added.map(Time),
+            };
+            let cluster = Cluster {
+                taints: vec![taint],
+                ..Cluster::default()
+            };
+            let judged = tolerations.judge(&cluster, true, now);
+            let judged = judged.map_err(|it| (it.ended, it.again));
+            assert_eq!(judged, expected, "{added:?} {toleration:?}");
+        }
     }
 }

@@ -50,6 +50,5 @@ fn size(cluster: &Cluster<'_>) -> usize {
 }
 
 fn is_of_hub(taint: &Taint<'_>) -> bool {
-    [labels::TAINT_UNAVAILABLE, labels::TAINT_UNREACHABLE].contains(&taint.key.as_str())
-        && taint.value.is_empty()
+    labels::is_taint_of_hub(taint.key.as_str()) && taint.value.is_empty()
 }
