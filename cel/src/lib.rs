@@ -21,6 +21,7 @@ mod cost;
 mod eval;
 mod functions;
 mod lex;
+mod operators;
 mod parse;
 mod value;
 

@@ -3,7 +3,8 @@
 use std::cmp::Ordering;
 
 use super::{Function, Returned, no_overload, priced};
-use crate::eval::{Evaluated, Failure, add, charge};
+use crate::eval::{Evaluated, Failure, charge};
+use crate::operators::add;
 use crate::value::Value;
 
 pub(super) const FUNCTIONS: &[Function] = &[

@@ -38,7 +38,7 @@ const TIERS: [Tier; 3] = [
 ];
 
 /// What a class costs that has hundreds of ranges, which are made without a bound: `\p{L}`, and any class without regard to case.
-const LARGE_CLASS: u64 = 1_000;
+const RANGES: u64 = 1_000;
 
 /// What any other class costs.
 const CLASS: u64 = 20;
@@ -90,9 +90,9 @@ fn cost_of_classes(pattern: &str) -> u64 {
         flags.any(|flag| flag == 'i')
     });
     let count = |start: char| pattern.matches(start).count() as u64;
-    let each = if ignores_case { LARGE_CLASS } else { CLASS };
+    let each = if ignores_case { RANGES } else { CLASS };
     let of_unicode = pattern.matches("\\p").count() + pattern.matches("\\P").count();
-    each * (count('[') + count('\\')) + LARGE_CLASS * of_unicode as u64
+    each * (count('[') + count('\\')) + RANGES * of_unicode as u64
 }
 
 /// The expression in the syntax of the crate `regex`, where these classes are Unicode's, and where classes nest and have operators.

@@ -208,6 +208,36 @@ fn writes_of_an_attacker() {
         let (woken, took) = timed(|| hub.apply(&binding).len());
         println!("Binding, {is_bound}: {took:?}, {woken} placements woken");
     }
+    for bytes in [64 << 10, 256 << 10, 1400 << 10] {
+        let many = |form: &dyn Fn(usize) -> Value, each: usize| -> Value {
+            (0..bytes / each).map(form).collect()
+        };
+        let labels = (0..bytes / 32).map(|it| (format!("example.com/label-{it:06}"), json!("v")));
+        let labels: serde_json::Map<_, _> = labels.collect();
+        let taint = |it| json!({"key": format!("k{it}"), "effect": "NoSelect"});
+        let claim = |it| json!({"name": format!("claim-{it:06}"), "value": "v"});
+        for (what, object) in [
+            (
+                "labels",
+                json!({"metadata": {"name": "c", "labels": labels}}),
+            ),
+            (
+                "taints",
+                json!({"metadata": {"name": "c"}, "spec": {"taints": many(&taint, 36)}}),
+            ),
+            (
+                "claims",
+                json!({"metadata": {"name": "c"}, "status": {"clusterClaims": many(&claim, 38)}}),
+            ),
+        ] {
+            let text = object.to_string();
+            let (_, took) = timed(|| read(Kind::Cluster, &text, &needs));
+            println!(
+                "ManagedCluster, {} KiB of {what}: read {took:?}",
+                text.len() >> 10
+            );
+        }
+    }
     let mut hostile = cluster(5, true);
     let text = hostile.to_string();
     let (_, took) = timed(|| read(Kind::Cluster, &text, &needs));
