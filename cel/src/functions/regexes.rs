@@ -21,7 +21,7 @@ struct Tier {
 /// A larger regular expression is an error.
 const TIERS: [Tier; 3] = [
     Tier {
-        size: 4 * 1024,
+        size: 8 * 1024,
         compile: 250,
         byte: 1,
     },
@@ -38,7 +38,7 @@ const TIERS: [Tier; 3] = [
 ];
 
 /// What a class costs that has hundreds of ranges, which are made without a bound: `\p{L}`, and any class without regard to case.
-const RANGES: u64 = 1_000;
+const RANGES: u64 = 2_000;
 
 /// What any other class costs.
 const CLASS: u64 = 20;
