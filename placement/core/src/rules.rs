@@ -36,8 +36,14 @@ pub(crate) struct Spec {
     tests: u64,
 }
 
-/// The steps of a prioritizer on a cluster: to look up a score and its end.
-const PRIORITIZER: u64 = 4;
+/// The steps of a built-in prioritizer on a cluster.
+const BUILT_IN: u64 = 4;
+
+/// The steps of an add-on's score on a cluster: to look up the score, and its end.
+const ADD_ON: u64 = 12;
+
+/// How many times as long as that of a predicate the selector of a group takes: the clusters that it does not take are copied.
+const GROUP: u64 = 6;
 
 /// The steps of a spread constraint on a cluster, before clusters are chosen.
 const CONSTRAINT: u64 = 4;
@@ -231,9 +237,13 @@ impl Spec {
         } else {
             Constraints::default()
         };
+        let of_weights = weights.iter().map(|(prioritizer, _)| match prioritizer {
+            Prioritizer::AddOn { .. } => ADD_ON,
+            _ => BUILT_IN,
+        });
         let tests = predicates.tests()
-            + groups.tests()
-            + PRIORITIZER * weights.iter().count() as u64
+            + GROUP * groups.tests()
+            + of_weights.sum::<u64>()
             + CONSTRAINT * spread.len() as u64;
         Self {
             predicates,

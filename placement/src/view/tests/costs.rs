@@ -140,7 +140,10 @@ fn writes_of_an_attacker() {
             println!("  it waits: {waits:?}");
         } else {
             let (_, took) = timed(|| hub.view.evaluate(&key, hub.now));
-            println!("Placement, {what}: read {read:?}, applied {applied:?}, evaluated {took:?}");
+            let (_, asked) = timed(|| hub.view.is_large(&key));
+            println!(
+                "Placement, {what}: read {read:?}, applied {applied:?}, evaluated {took:?}; is it large: {asked:?}"
+            );
         }
     }
 
