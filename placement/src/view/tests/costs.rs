@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{Change, Hub, Known};
 use crate::kinds::{Fact, Kind};
 use crate::needs::Needs;
-use crate::view::Key;
+use crate::view::{Apart, Key};
 
 const CLUSTERS: usize = 10_000;
 
@@ -129,7 +129,7 @@ fn writes_of_an_attacker() {
         let (_, applied) = timed(|| hub.apply(&Change::Placement(key.clone(), Some(spec))));
         if hub.view.is_large(&key) {
             let (apart, begun) = timed(|| hub.view.apart(&key, Known::default(), hub.now));
-            let (evaluated, took) = timed(|| apart.map(|it| it.run()));
+            let (evaluated, took) = timed(|| apart.map(Apart::run));
             let Some(evaluated) = evaluated else { continue };
             println!(
                 "Placement, {what}: read {read:?}, applied {applied:?}, begun {begun:?}; apart {took:?}, {} steps, {} ns each",
