@@ -79,14 +79,15 @@ impl<'a> Exchange<'a> {
             // What was read before is still true, as far as the agent knows.
             Err(_) => return Ok(false),
         };
-        let seen = match (seen, self.stored()) {
-            // The watch may lag behind the agent's own write.
-            (Some(seen), Some(known)) if known.is_newer_than(&seen) => return Ok(false),
-            (None, Some(_)) => match self.store.secret().await {
+        let is_behind =
+            |known: &Stored| (seen.as_ref()).is_none_or(|seen| known.is_newer_than(seen));
+        // The watch lags behind the agent's own write, or the cluster's etcd was restored to an earlier state. A read is never behind.
+        let seen = match self.stored() {
+            Some(known) if is_behind(known) => match self.store.secret().await {
                 Ok(stored) => stored,
                 Err(_) => return Ok(false),
             },
-            (seen, _) => seen,
+            _ => seen,
         };
         let is_news = self.secret.as_ref() != Some(&seen);
         self.secret = Some(seen);
@@ -273,3 +274,7 @@ impl<'a> Exchange<'a> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests;
