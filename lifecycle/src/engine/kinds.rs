@@ -197,6 +197,9 @@ impl Lists {
     };
 }
 
+/// A ManagedCluster with more bytes of JSON waits for others of its size.
+const LARGE: usize = 64 * 1024;
+
 /// All labels of a cluster that is not accepted are kept up to this many bytes of memory.
 const FEW_LABELS: usize = 8 * 1024;
 
@@ -268,6 +271,7 @@ pub(crate) fn cluster(
     };
     Ok(PartialObject {
         left_out,
+        is_large: item.json.len() > LARGE || left_out != LeftOut::default(),
         ..PartialObject::new(&item.meta, value)
     })
 }

@@ -16,6 +16,8 @@ pub(crate) struct PartialObject<V = Value> {
     pub(crate) value: V,
     /// Of a ManagedCluster: the lists of which a part is kept.
     pub(crate) left_out: LeftOut,
+    /// Of a ManagedCluster: see [`crate::facts::Cluster::is_large`].
+    pub(crate) is_large: bool,
 }
 
 /// The only field that the watch keeps of a Lease: thousands of Leases are renewed each minute.
@@ -43,6 +45,7 @@ impl PartialObject {
             metadata: metadata.clone(),
             value,
             left_out: LeftOut::default(),
+            is_large: false,
         }
     }
 
@@ -96,6 +99,7 @@ impl<'de> Deserialize<'de> for PartialObject<Renewal> {
                 time: time.and_then(|time| time.parse().ok()),
             },
             left_out: LeftOut::default(),
+            is_large: false,
         })
     }
 }

@@ -19,6 +19,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Instant;
 
+use crate::clusters::Turn;
 use crate::config::Config;
 use crate::csrs::CheckedRequest;
 use crate::facts::{
@@ -33,6 +34,8 @@ use sets::{Sets, Slots};
 pub(crate) enum Key {
     /// A cluster, by name.
     Cluster(Arc<str>),
+    /// A cluster whose turn comes apart from others, by name.
+    Apart(Turn, Arc<str>),
     /// The ClusterRoles that all agents share.
     CommonRoles,
     /// The default and the global set.

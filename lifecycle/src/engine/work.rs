@@ -10,6 +10,12 @@ use super::view::Key;
 use super::world::Lifecycle;
 use crate::{failures, status};
 
+/// Nothing is due.
+const SETTLED: Done = Done::Settled {
+    again: None,
+    pause: None,
+};
+
 /// Works on the roles that all agents share. The clusters that wait for them report what failed.
 pub(super) async fn common_roles(on: &Work<Lifecycle>) -> Done {
     let done = on.attempt(&Key::CommonRoles).await;

@@ -1,5 +1,6 @@
 //! The lifecycle as a [`World`]: the keys that a change wakes, and the work on each key.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,6 +14,7 @@ use super::kinds::{Fact, Kind};
 use super::metrics::Metrics;
 use super::view::{Key, View};
 use super::work;
+use crate::clusters::{self, Turn};
 use crate::config::Config;
 use crate::{bindings, common_roles, csrs, default_sets, failures, profiles, sets};
 
@@ -28,6 +30,8 @@ pub(crate) struct Lifecycle {
     labels: LabelKeys,
     /// The turn of objects that are too large for two at a time.
     large: Arc<Mutex<()>>,
+    /// The clusters that are worked on, and their keys that came up meanwhile in another lane.
+    busy: HashMap<Box<str>, Option<Key>>,
 }
 
 // === impl Lifecycle ===
@@ -42,6 +46,7 @@ impl Lifecycle {
             metrics,
             labels,
             large: Arc::default(),
+            busy: HashMap::new(),
         }
     }
 
@@ -60,6 +65,27 @@ impl Lifecycle {
     /// Held while a large object is worked on.
     pub(crate) fn large(&self) -> Arc<Mutex<()>> {
         self.large.clone()
+    }
+
+    /// The key of a cluster in the lane of its turn.
+    pub(crate) fn key_of(&self, name: &str) -> Key {
+        match self.view.with_cluster(name, None, clusters::turn) {
+            None | Some(Turn::Prompt) => Key::Cluster(name.into()),
+            Some(turn) => Key::Apart(turn, name.into()),
+        }
+    }
+
+    /// Notes that a cluster is worked on. Returns false if it already is, in another lane.
+    pub(crate) fn begin(&mut self, key: &Key, name: &str) -> bool {
+        let is_free = !self.busy.contains_key(name);
+        let later = (!is_free).then(|| key.clone());
+        self.busy.insert(name.into(), later);
+        is_free
+    }
+
+    /// Notes the end of the work on a cluster. Returns its key that came up meanwhile.
+    pub(crate) fn end(&mut self, name: &str) -> Option<Key> {
+        self.busy.remove(name).flatten()
     }
 
     pub(crate) fn view(&self) -> &View {
@@ -116,6 +142,15 @@ impl World for Lifecycle {
             name: "profiles",
             at_once: 8,
         },
+        // The writes of these keep the API server busy.
+        Lane {
+            name: "large_clusters",
+            at_once: 2,
+        },
+        Lane {
+            name: "waiting_clusters",
+            at_once: 4,
+        },
     ];
 
     fn lane(key: &Key) -> usize {
@@ -125,12 +160,14 @@ impl World for Lifecycle {
             Key::CommonRoles | Key::DefaultSets | Key::Set(_) => 2,
             Key::Binding(..) => 3,
             Key::Profile(..) => 4,
+            Key::Apart(Turn::Prompt | Turn::Large, _) => 5,
+            Key::Apart(Turn::Waiting, _) => 6,
         }
     }
 
     fn reconciler(key: &Key) -> &'static str {
         match key {
-            Key::Cluster(_) => "clusters",
+            Key::Cluster(_) | Key::Apart(..) => "clusters",
             Key::Csr(_) => csrs::NAME,
             Key::CommonRoles => common_roles::NAME,
             Key::DefaultSets => default_sets::NAME,
@@ -225,14 +262,14 @@ impl World for Lifecycle {
             Key::Profile(namespace, name) => {
                 view.with_profile(namespace, name, |facts| profiles::decide(facts, now))
             }
-            Key::Cluster(_) | Key::Csr(_) => None,
+            Key::Cluster(_) | Key::Apart(..) | Key::Csr(_) => None,
         };
         plan.unwrap_or_default()
     }
 
     async fn work(on: &Work<Self>, key: &Key) -> Done {
         match key {
-            Key::Cluster(name) => work::cluster::work(on, name).await,
+            Key::Cluster(name) | Key::Apart(_, name) => work::cluster::work(on, key, name).await,
             Key::Csr(name) => work::csr::work(on, name).await,
             Key::CommonRoles => work::common_roles(on).await,
             Key::DefaultSets | Key::Set(_) | Key::Binding(..) | Key::Profile(..) => {

@@ -48,6 +48,8 @@ pub struct Cluster {
     pub unreadable: Unreadable,
     /// Lists of which the view keeps a part.
     pub left_out: LeftOut,
+    /// It is large as JSON: the API server takes long to write it.
+    pub is_large: bool,
 }
 
 /// Lists with items that the view does not keep, because they are too many. What decisions read is kept. To write such a list, it must be
@@ -119,6 +121,7 @@ impl From<ManagedCluster> for Cluster {
             managed_namespaces: status.managed_namespaces,
             unreadable: Unreadable::default(),
             left_out: LeftOut::default(),
+            is_large: false,
         }
     }
 }

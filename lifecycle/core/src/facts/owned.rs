@@ -37,6 +37,18 @@ pub struct OwnedObjects {
 // === impl OwnedObjects ===
 
 impl OwnedObjects {
+    /// Returns true if the agent of the cluster may have permissions.
+    pub fn has_permissions(&self) -> bool {
+        let Self {
+            namespace: _,
+            cluster_role: _,
+            cluster_role_binding,
+            registration_binding,
+            work_binding,
+        } = self;
+        cluster_role_binding.is_some() || registration_binding.is_some() || work_binding.is_some()
+    }
+
     /// Those of a cluster that does not exist. Then a name and a label are no proof that the hub wrote an RBAC object: it counts if it is
     /// about the agent of the cluster.
     #[must_use]

@@ -23,6 +23,7 @@ impl View {
     pub(super) fn cluster_changed(&mut self, name: &Arc<str>, object: &PartialObject) {
         let mut new = Cluster {
             left_out: object.left_out,
+            is_large: object.is_large,
             ..Cluster::read(&object.value)
         };
         if !self.config.gates.cluster_profile {

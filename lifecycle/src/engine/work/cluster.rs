@@ -14,6 +14,7 @@ use crate::engine::kinds::{self, Kind, Lists};
 use crate::engine::object::{PartialObject, Renewal};
 use crate::engine::remaining::remaining;
 use crate::engine::view::Key;
+use crate::engine::work::SETTLED;
 use crate::engine::world::Lifecycle;
 use crate::facts::{Cluster, ClusterFacts, Now};
 use crate::{acceptance, automatic, clusters, heartbeat, names, removal, roles, status};
@@ -29,15 +30,22 @@ const NAMESPACE_AGAIN: Duration = Duration::from_secs(60);
 const WHOLE_AGAIN: Duration = Duration::from_secs(30);
 
 /// Works on a cluster: collects facts, decides and writes until nothing is due.
-pub(crate) async fn work(on: &Work<Lifecycle>, name: &str) -> Done {
+pub(crate) async fn work(on: &Work<Lifecycle>, key: &Key, name: &str) -> Done {
+    if !on.change(|world, _| world.begin(key, name)) {
+        return SETTLED;
+    }
     let hub = on.writer(0);
-    Round { on, hub, name }.settle().await
+    let round = Round { on, hub, key, name };
+    let done = round.settle().await;
+    on.change(|world, wakes| wakes.extend(world.end(name)));
+    done
 }
 
 /// The work on a cluster.
 struct Round<'a> {
     on: &'a Work<Lifecycle>,
     hub: &'a Writer,
+    key: &'a Key,
     name: &'a str,
 }
 
@@ -50,6 +58,9 @@ struct WholeCluster {
 impl Round<'_> {
     async fn settle(&self) -> Done {
         for _ in 0..ROUNDS {
+            if !self.has_turn() {
+                return SETTLED;
+            }
             let (plan, whole) = self.plan(now()).await;
             if plan.writes.iter().any(sets_unknown) && !self.is_silent().await {
                 continue;
@@ -78,6 +89,18 @@ impl Round<'_> {
             }
         }
         never_settled(&self.name)
+    }
+
+    /// Returns false if the turn of the cluster comes in another lane, where its key is woken.
+    fn has_turn(&self) -> bool {
+        self.on.change(|world, wakes| {
+            let key = world.key_of(self.name);
+            let is_here = key == *self.key;
+            if !is_here {
+                wakes.wake(key);
+            }
+            is_here
+        })
     }
 
     /// Removes something that the agent wrote from a denied or deleted ManagedCluster that is too large for any write. Returns
@@ -294,8 +317,7 @@ impl Round<'_> {
     /// Reports failures in the cluster's status. If that fails, too, they are in the log.
     async fn report(&self, failures: &[WriteFailure]) {
         let now = now();
-        let key = Key::Cluster(self.name.into());
-        let lasted = self.on.failing_for(&key, now.instant);
+        let lasted = self.on.failing_for(self.key, now.instant);
         let mut plan = ClusterPlan::default();
         self.on
             .world()

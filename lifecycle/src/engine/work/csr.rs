@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::automatic;
 use crate::csrs::{Decision, reasons};
+use crate::engine::work::SETTLED;
 use crate::engine::world::Lifecycle;
 
 /// When to decide again about a refused renewal.
@@ -15,11 +16,6 @@ const AGAIN: Duration = Duration::from_secs(60);
 
 /// When to retry a forbidden write: an admin may have granted the permission.
 const FORBIDDEN_AGAIN: Duration = Duration::from_secs(600);
-
-const SETTLED: Done = Done::Settled {
-    again: None,
-    pause: None,
-};
 
 /// Works on a CSR: asks the hub, decides and writes until nothing is due.
 pub(crate) async fn work(on: &Work<Lifecycle>, name: &str) -> Done {

@@ -1,8 +1,10 @@
 //! ManagedClusters with lists of which the view keeps a part.
 
-use berth_reconcile::Item;
+use berth_reconcile::{Item, World};
 
 use super::*;
+use crate::clusters::Turn;
+use crate::engine::view::Key;
 use crate::facts::LeftOut;
 
 /// A ManagedCluster that is not accepted, with 900 taints of a kilobyte and as many finalizers.
@@ -45,12 +47,62 @@ fn work_on(cluster: &Value) -> (Arc<Work<Lifecycle>>, Arc<Mutex<Vec<Value>>>) {
     (engine.progress().0, patches)
 }
 
+fn waiting(name: &str) -> Key {
+    Key::Apart(Turn::Waiting, name.into())
+}
+
+fn observe(work: &Work<Lifecycle>, cluster: &Value) {
+    let text = Bytes::from(cluster.to_string());
+    work.observed(Kind::Cluster, &RawObject::read(text).unwrap());
+}
+
+/// A bootstrap token can create any number of large ManagedClusters.
+#[tokio::test]
+async fn clusters_that_nobody_accepted_take_no_turn_of_others() {
+    let (work, patches) = work_on(&hostile());
+    observe(&work, &hostile());
+    let done = cluster::work(&work, &Key::Cluster("c1".into()), "c1").await;
+    assert!(matches!(done, Done::Settled { .. }), "{done:?}");
+    assert!(patches.lock().unwrap().is_empty(), "it waits");
+    let mut small = hostile();
+    small["spec"]["taints"] = json!([]);
+    small["metadata"] = json!({"name": "c2", "uid": "u2", "resourceVersion": "7"});
+    observe(&work, &small);
+    let lane = |name: &str| Lifecycle::lane(&work.world().key_of(name));
+    assert_eq!(lane("c1"), lane("c2"));
+    assert_ne!(lane("c1"), lane("unknown"));
+    for cluster in [&mut small, &mut hostile()] {
+        let name = cluster["metadata"]["name"].as_str().unwrap().to_owned();
+        let before = lane(&name);
+        cluster["spec"]["hubAcceptsClient"] = true.into();
+        cluster["metadata"]["resourceVersion"] = "9".into();
+        observe(&work, cluster);
+        assert_ne!(lane(&name), before, "{name}");
+    }
+    assert_eq!(lane("c2"), lane("unknown"));
+    assert_ne!(lane("c1"), lane("c2"), "it is large");
+}
+
+#[tokio::test]
+async fn a_cluster_is_worked_on_once_at_a_time() {
+    let (work, patches) = work_on(&hostile());
+    observe(&work, &hostile());
+    let (own, other) = (waiting("c1"), Key::Cluster("c1".into()));
+    assert!(work.change(|world, _| world.begin(&other, "c1")));
+    let done = cluster::work(&work, &own, "c1").await;
+    assert!(matches!(done, Done::Settled { .. }), "{done:?}");
+    assert!(patches.lock().unwrap().is_empty());
+    let woken = work.change(|world, _| world.end("c1"));
+    assert_eq!(woken.as_ref(), Some(&own));
+    cluster::work(&work, &own, "c1").await;
+    assert_eq!(patches.lock().unwrap().len(), 1);
+}
+
 #[tokio::test]
 async fn a_list_of_which_a_part_is_kept_is_written_whole() {
     let hostile = hostile();
     let (work, patches) = work_on(&hostile);
-    let text = Bytes::from(hostile.to_string());
-    work.observed(Kind::Cluster, &RawObject::read(text).unwrap());
+    observe(&work, &hostile);
     let left_out = work.world().view().cluster("c1").unwrap().left_out;
     let expected = LeftOut {
         finalizers: true,
@@ -58,7 +110,7 @@ async fn a_list_of_which_a_part_is_kept_is_written_whole() {
         managed_namespaces: false,
     };
     assert_eq!(left_out, expected);
-    let done = cluster::work(&work, "c1").await;
+    let done = cluster::work(&work, &waiting("c1"), "c1").await;
     assert!(matches!(done, Done::Settled { .. }), "{done:?}");
     let patches = std::mem::take(&mut *patches.lock().unwrap());
     assert_eq!(
