@@ -21,7 +21,14 @@ const LONGEST_CALL: Duration = Duration::from_secs(30);
 /// The maximum number of retries of a call that may succeed on another connection.
 const RETRIES: u32 = 2;
 
-/// The maximum size of a response in bytes. No object is larger. A list of twenty objects can be larger only if users made
+/// The maximum size in bytes of a response that any call may read. SubjectAccessReviews and most objects are smaller.
+const USUAL_RESPONSE: usize = 64 << 10;
+
+/// The maximum number of larger responses that are read at the same time. Further ones are requested when it is their turn, until
+/// the deadline of their review.
+const LARGE_AT_ONCE: usize = 4;
+
+/// The maximum size of a large response in bytes. No object is larger. A list of twenty objects can be larger only if users made
 /// their metadata huge; it is refused then.
 const LONGEST_RESPONSE: usize = 8 << 20;
 
@@ -34,6 +41,8 @@ pub(super) struct Calls {
     hub: HubApi,
     /// A permit for each call: over HTTP/1.1, each call needs a connection, and so an open file.
     places: Arc<Semaphore>,
+    /// A permit for each response that is larger than the usual. It is held until the response is decoded.
+    large: Arc<Semaphore>,
 }
 
 // === impl Calls ===
@@ -43,10 +52,11 @@ impl Calls {
         Self {
             hub,
             places: Arc::new(Semaphore::new(CALLS_AT_ONCE)),
+            large: Arc::new(Semaphore::new(LARGE_AT_ONCE)),
         }
     }
 
-    /// Makes a call, and repeats it if the hub may be busy or restarting. No call changes the hub, so a retry is safe. `what`
+    /// Makes a call, and repeats it if its response is large, or if the hub may be busy or restarting. No call changes the hub, so a retry is safe. `what`
     /// is the verb and the resource, as in a role. The caller must limit the time.
     ///
     /// Returns `None` for an error that `absent` recognizes.
@@ -59,12 +69,18 @@ impl Calls {
         call: Call,
         absent: fn(&CallError) -> bool,
     ) -> Result<Option<T>, String> {
-        let call = call.within(LONGEST_CALL).at_most(LONGEST_RESPONSE);
+        let mut call = call.within(LONGEST_CALL).at_most(USUAL_RESPONSE);
+        let mut turn = None;
         let mut backoff = Backoff::new(Duration::from_millis(200), Duration::from_millis(400));
         let answered = loop {
             match self.once(&call).await {
                 Err(error) if may_pass(&error) && backoff.failures() < RETRIES => {
                     sleep(backoff.pause()).await;
+                }
+                // To hold an unread response instead would hold up other responses on the same HTTP/2 connection.
+                Err(error) if turn.is_none() && is_too_large(&error) => {
+                    turn = Some(self.large.acquire().await);
+                    call = call.at_most(LONGEST_RESPONSE);
                 }
                 result => break result,
             }
@@ -85,6 +101,10 @@ impl Calls {
 /// Returns true if a retry may succeed, on another connection or another server of the hub.
 fn may_pass(error: &CallError) -> bool {
     matches!(error.code(), 429 | 502..=504) || matches!(error.cause(), Cause::NoConnection(_))
+}
+
+fn is_too_large(error: &CallError) -> bool {
+    matches!(error.cause(), Cause::TooLarge(_))
 }
 
 fn trouble(what: &str, error: &CallError) -> String {
@@ -115,3 +135,7 @@ fn trouble(what: &str, error: &CallError) -> String {
         cause => format!("the call to the hub failed ({what}): {cause}"),
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests;
