@@ -335,7 +335,8 @@ fn approve(request: &CertificateRequest, event: &'static str, note: String) -> D
     }))
 }
 
-fn csr_target(name: &str) -> Target {
+/// The CSR of this name.
+pub fn csr_target(name: &str) -> Target {
     Target {
         resource: GroupVersionResource {
             group: "certificates.k8s.io".to_owned(),

@@ -132,7 +132,7 @@ fn read(
     });
     let keep = match kind {
         Kind::Lease => return item.parse().map(Fact::Renewal),
-        Kind::Csr => return csr(item),
+        Kind::Csr => return csr(item).map(Fact::Object),
         Kind::Cluster => return cluster(item, labels, gates, Lists::BOUNDED).map(Fact::Object),
         Kind::Set => Keep::But(&[(
             "metadata",
@@ -342,7 +342,7 @@ const PROFILE: Keep<'_> = Keep::Fields(&[
 
 /// Reads a CSR with all its metadata, because an approval repeats them. One that is too large for an agent's is read without
 /// them, and with an invalid request, so that it is not approved.
-fn csr(item: &Item<'_>) -> Result<Fact, serde_json::Error> {
+pub(crate) fn csr(item: &Item<'_>) -> Result<PartialObject, serde_json::Error> {
     let is_large = item.json.len() > LARGEST_CSR;
     let kept_labels = Keep::Fields(&[
         (labels::CLUSTER_NAME, Keep::Text(253)),
@@ -374,5 +374,5 @@ fn csr(item: &Item<'_>) -> Result<Fact, serde_json::Error> {
     if is_large {
         value["spec"]["request"] = Value::from("A".repeat(REQUEST));
     }
-    Ok(Fact::Object(PartialObject::new(&item.meta, value)))
+    Ok(PartialObject::new(&item.meta, value))
 }

@@ -8,11 +8,13 @@ mod changes;
 mod index;
 mod objects;
 mod profiles;
+mod requests;
 mod sets;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use berth_reconcile::Source;
+pub(crate) use objects::read_request;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -27,6 +29,7 @@ use crate::facts::{
 };
 use by_cluster::ByCluster;
 use profiles::Profiles;
+use requests::Requests;
 use sets::{Sets, Slots};
 
 /// A key of the work queue.
@@ -66,7 +69,7 @@ pub(crate) struct View {
     /// The error that prevents writing the two, as text for users.
     common_roles_failure: Option<String>,
     /// CSRs that are pending, or have another cluster's label.
-    requests: HashMap<Arc<str>, CheckedRequest>,
+    requests: Requests,
     /// The clusters of `requests`.
     pending: ByCluster,
     /// Valid CSRs, pending or approved, of users whose clusters are accepted automatically.
@@ -132,7 +135,7 @@ impl View {
             registration_role: None,
             work_role: None,
             common_roles_failure: None,
-            requests: HashMap::new(),
+            requests: Requests::default(),
             pending: ByCluster::default(),
             trusted: ByCluster::default(),
             refused: ByCluster::default(),
@@ -157,7 +160,7 @@ impl View {
                 .keys()
                 .map(|name| Key::Binding(namespace.clone(), name.clone()))
         });
-        let csrs = self.requests.keys().cloned().map(Key::Csr);
+        let csrs = self.requests.names().cloned().map(Key::Csr);
         [Key::CommonRoles, Key::DefaultSets]
             .into_iter()
             .chain(sets)
@@ -260,13 +263,14 @@ impl View {
         self.bindings.get(namespace)?.get(name)
     }
 
-    pub(crate) fn request(&self, name: &str) -> Option<&CheckedRequest> {
+    /// A CSR that waits for a decision. `Some(None)`: it must be read from the hub.
+    pub(crate) fn request(&self, name: &str) -> Option<Option<&CheckedRequest>> {
         self.requests.get(name)
     }
 
     /// Records the reason why a CSR is not approved. Returns false if that reason was recorded already.
     pub(crate) fn report(&mut self, name: &str, reason: &'static str) -> bool {
-        let Some((name, _)) = self.requests.get_key_value(name) else {
+        let Some(name) = self.requests.name(name) else {
             return false;
         };
         self.reported.insert(name.clone(), reason) != Some(reason)

@@ -3,6 +3,8 @@
 //! A request stays pending until an admin decides about it, and any user who may create CSRs can label one for a cluster. So the
 //! controller keeps little of each: neither the PEM, of up to 16 KiB, nor the annotations of one that cannot be approved.
 
+use std::collections::BTreeMap;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::{Decision, Refusal, SIGNER, decide_validated, is_foreign, validate};
@@ -46,6 +48,42 @@ impl CheckedRequest {
     /// The request, without what was dropped.
     pub fn request(&self) -> &CertificateRequest {
         &self.request
+    }
+
+    /// Roughly the bytes that it takes in memory.
+    pub fn memory(&self) -> usize {
+        /// An entry of a list or a map, besides its text.
+        const ENTRY: usize = 96;
+        let CertificateRequest {
+            name,
+            metadata,
+            conditions,
+            cluster,
+            signer,
+            username,
+            user_uid,
+            groups,
+            extra,
+            ..
+        } = &self.request;
+        let texts = [name, cluster, signer, username, user_uid];
+        let texts: usize = texts.iter().map(|text| text.len()).sum();
+        let map = |it: &Option<BTreeMap<String, String>>| it.as_ref().map_or(0, BTreeMap::len);
+        let finalizers = metadata.finalizers.as_ref().map_or(0, Vec::len);
+        let owners = metadata.owner_references.as_ref().map_or(0, Vec::len);
+        let values: usize = extra.values().map(|values| 1 + values.len()).sum();
+        let entries = map(&metadata.labels)
+            + map(&metadata.annotations)
+            + finalizers
+            + 3 * (owners + conditions.len())
+            + groups.len()
+            + values;
+        let bytes = |of: serde_json::Result<Vec<u8>>| of.map_or(0, |json| json.len());
+        size_of::<Self>()
+            + texts
+            + bytes(serde_json::to_vec(&(metadata, conditions)))
+            + bytes(serde_json::to_vec(&(groups, extra)))
+            + ENTRY * entries
     }
 
     /// As [`super::decide`] for the whole request.

@@ -304,18 +304,12 @@ impl View {
             self.wake_cluster(cluster);
             self.wake_requests(cluster);
         }
-        let waits = |(request, standing): &(CertificateRequest, Standing)| {
-            *standing == Standing::Pending || csrs::is_foreign(request)
-        };
-        let kept = read.filter(waits);
-        let Some(request) = kept.and_then(|(request, _)| CheckedRequest::new(request)) else {
+        let Some(request) = read.and_then(waiting) else {
             self.forget_request(&name);
             return;
         };
         self.pending.insert(&name, cluster);
-        let uid = request.request().metadata.uid.clone();
-        let old = self.requests.insert(name.clone(), request);
-        if old.is_some_and(|old| old.request().metadata.uid != uid) {
+        if self.requests.insert(&name, request) {
             self.reported.remove(&name);
         }
         self.wakes.push(Key::Csr(name));
@@ -433,4 +427,19 @@ pub(super) fn owned(config: &Config, object: &PartialObject) -> Owned {
         fingerprint: roles::fingerprint(config, &object.value),
         is_of_agent: roles::is_of_agent(&object.value),
     }
+}
+
+/// A CSR that waits for a decision.
+fn waiting((request, standing): (CertificateRequest, Standing)) -> Option<CheckedRequest> {
+    if standing == Standing::Pending || csrs::is_foreign(&request) {
+        CheckedRequest::new(request)
+    } else {
+        None
+    }
+}
+
+/// Reads a CSR that the view does not keep. None if it does not wait for a decision.
+pub(crate) fn read_request(object: &PartialObject) -> Option<CheckedRequest> {
+    let request = object.read().ok()?;
+    CertificateRequest::read(request).and_then(waiting)
 }

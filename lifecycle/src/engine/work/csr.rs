@@ -7,7 +7,9 @@ use berth_reconcile::{ROUNDS, Reference, Refusal, Regarding, Work, WriteOutcome,
 use serde_json::{Value, json};
 
 use crate::automatic;
-use crate::csrs::{Decision, reasons};
+use crate::csrs::{CheckedRequest, Decision, csr_target, reasons};
+use crate::engine::kinds;
+use crate::engine::view::read_request;
 use crate::engine::work::SETTLED;
 use crate::engine::world::Lifecycle;
 
@@ -22,11 +24,21 @@ pub(crate) async fn work(on: &Work<Lifecycle>, name: &str) -> Done {
     // The answer is for one uid: another user may have created a new CSR of the same name.
     let mut answer: Option<(Option<String>, bool)> = None;
     for _ in 0..ROUNDS {
+        let is_kept = on.world().view().request(name).map(|it| it.is_some());
+        let read = match is_kept {
+            None => return SETTLED,
+            Some(true) => None,
+            Some(false) => match read(on, name).await {
+                Ok(Some(request)) => Some(request),
+                Ok(None) => return SETTLED,
+                Err(wait) => return Done::Failed { wait },
+            },
+        };
         let (decision, uid, regarding) = {
             let world = on.world();
             let view = world.view();
-            let Some(checked) = view.request(name) else {
-                return SETTLED;
+            let Some(checked) = read.as_ref().or(view.request(name).flatten()) else {
+                continue;
             };
             let request = checked.request();
             let cluster = view.cluster(&request.cluster);
@@ -134,6 +146,30 @@ pub(crate) async fn work(on: &Work<Lifecycle>, name: &str) -> Done {
         }
     }
     Done::Failed { wait: None }
+}
+
+/// Reads a CSR that the view does not keep. `None`: nothing is to be decided about it.
+///
+/// # Errors
+/// The CSR cannot be read. The value is the wait that the hub asks for.
+async fn read(
+    on: &Work<Lifecycle>,
+    name: &str,
+) -> Result<Option<CheckedRequest>, Option<Duration>> {
+    // The role of OCM grants list, and not get.
+    let found = on.writer(0).find(&csr_target(name)).await;
+    let found = found.map_err(|refusal| {
+        let error = refusal.message;
+        tracing::warn!(
+            csr = name,
+            code = refusal.code,
+            error,
+            "a CSR cannot be read; retrying"
+        );
+        refusal.retry_after
+    })?;
+    let object = found.and_then(|object| kinds::csr(&object.item()).ok());
+    Ok(object.and_then(|object| read_request(&object)))
 }
 
 /// Records the reason why a CSR is not approved. Returns true if it is new.

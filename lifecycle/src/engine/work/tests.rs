@@ -43,7 +43,7 @@ fn on(answer: impl Fn(Value) -> String + Clone + Send + Sync + 'static) -> Arc<W
         let answer = answer.clone();
         async move {
             let body = request.into_body().collect().await.unwrap().to_bytes();
-            let body = serde_json::from_slice(&body).unwrap();
+            let body = serde_json::from_slice(&body).unwrap_or_default();
             Ok::<_, Infallible>(Response::new(Full::<Bytes>::from(answer(body))))
         }
     }));
@@ -107,4 +107,39 @@ async fn only_a_review_says_that_an_agent_may_not_renew() {
             "{sentence}: {done:?}"
         );
     }
+}
+
+/// Anyone who may create CSRs chooses their annotations. An approval repeats them.
+#[tokio::test]
+async fn a_large_request_is_read_again_when_its_turn_comes() {
+    let mut stored = json_of(&request("u", 1, "user"));
+    let much = "x".repeat(50_000);
+    stored["metadata"]["annotations"] = json!({"much": much});
+    let text = Bytes::from(stored.to_string());
+    let large = RawObject::read(text).unwrap();
+    let approved: Arc<Mutex<Vec<Value>>> = Arc::default();
+    let log = approved.clone();
+    let work = on(move |asked| {
+        let kind = asked["kind"].as_str().unwrap_or_default();
+        match kind {
+            "SubjectAccessReview" => json!({"kind": kind, "status": {"allowed": true}}),
+            "CertificateSigningRequest" => {
+                log.lock().unwrap().push(asked.clone());
+                asked
+            }
+            _ => json!({"metadata": {"resourceVersion": "1"}, "items": [stored]}),
+        }
+        .to_string()
+    });
+    work.observed(Kind::Csr, &large);
+    assert_eq!(work.world().view().request("csr1"), Some(None));
+    let done = csr::work(&work, "csr1").await;
+    assert!(matches!(done, Done::Settled { .. }), "{done:?}");
+    let approved = approved.lock().unwrap();
+    assert_eq!(approved[0]["metadata"]["annotations"]["much"], much);
+    assert_eq!(approved[0]["status"]["conditions"][0]["type"], "Approved");
+}
+
+fn json_of(object: &RawObject) -> Value {
+    object.parse().unwrap()
 }
