@@ -6,5 +6,6 @@ mod components;
 mod election;
 mod flags;
 mod hub;
+mod memory;
 mod policies;
 mod start;
