@@ -139,7 +139,7 @@ pub(crate) fn read(
 const TAINTS: usize = 256 * 1024;
 
 /// All labels of a cluster that is not accepted are kept up to this many bytes of memory.
-const FEW_LABELS: usize = 8 * 1024;
+const FEW_LABELS: usize = 2 * 1024;
 
 /// Reads a ManagedCluster. Whoever registers it or runs its agent writes its lists, and the hub may have thousands of them.
 fn cluster(item: &Item<'_>, needs: &Needs) -> Result<Cluster, serde_json::Error> {
@@ -295,7 +295,7 @@ mod tests {
     #[test]
     fn little_is_kept_of_any_cluster() {
         let needs = Needs::default();
-        for (is_accepted, most) in [(false, 16 * 1024), (true, 128 * 1024)] {
+        for (is_accepted, most) in [(false, 4 * 1024), (true, 128 * 1024)] {
             let kept = facts(&hostile(is_accepted), &needs);
             let text = |(key, value): (&String, &String)| key.len() + value.len() + 96;
             let labels: usize = kept.labels.iter().map(text).sum();

@@ -133,7 +133,7 @@ fn read(
     let keep = match kind {
         Kind::Lease => return item.parse().map(Fact::Renewal),
         Kind::Csr => return csr(item).map(Fact::Object),
-        Kind::Cluster => return cluster(item, labels, gates, Lists::BOUNDED).map(Fact::Object),
+        Kind::Cluster => return bounded_cluster(item, labels, gates).map(Fact::Object),
         Kind::Set => Keep::But(&[(
             "metadata",
             Keep::But(&[
@@ -188,6 +188,13 @@ impl Lists {
         claims: 32 * 1024,
     };
 
+    /// For clusters that are not accepted: a bootstrap token can create any number of them.
+    const WAITING: Self = Self {
+        finalizers: 1024,
+        taints: 1024,
+        ..Self::BOUNDED
+    };
+
     /// For one cluster, while it is worked on.
     pub(crate) const WHOLE: Self = Self {
         finalizers: usize::MAX,
@@ -201,10 +208,23 @@ impl Lists {
 const LARGE: usize = 64 * 1024;
 
 /// All labels of a cluster that is not accepted are kept up to this many bytes of memory.
-const FEW_LABELS: usize = 8 * 1024;
+const FEW_LABELS: usize = 2 * 1024;
 
 /// Bytes of a message of a condition: one more than the hub writes, so that a longer one differs.
 const MESSAGE: usize = 2001;
+
+/// Reads a ManagedCluster that is watched.
+pub(crate) fn bounded_cluster(
+    item: &Item<'_>,
+    labels: &LabelKeys,
+    gates: Gates,
+) -> Result<PartialObject, serde_json::Error> {
+    let read = cluster(item, labels, gates, Lists::BOUNDED)?;
+    if read.value["spec"]["hubAcceptsClient"] == true {
+        return Ok(read);
+    }
+    cluster(item, labels, gates, Lists::WAITING)
+}
 
 /// Reads a ManagedCluster. Of its lists, what decisions read is always kept.
 pub(crate) fn cluster(

@@ -36,7 +36,7 @@ pub struct Cluster {
 const TAINTS: usize = 32 * 1024;
 
 /// Upper bound on the bytes of memory of the taints of a cluster that is not accepted. Whoever has a bootstrap token may create thousands.
-const TAINTS_OF_WAITING: usize = 4 * 1024;
+const TAINTS_OF_WAITING: usize = 2 * 1024;
 
 /// The hub's own taints count beyond the bound, up to this number.
 const TAINTS_OF_HUB: usize = 8;

@@ -153,7 +153,24 @@ fn the_view_keeps_little_of_any_cluster() {
     let item = Item::read(text.as_bytes()).unwrap();
     let mut gates = Config::default().gates;
     gates.cluster_profile = true;
-    let kept = kinds::cluster(&item, &Default::default(), gates, kinds::Lists::BOUNDED).unwrap();
+    let kept = kinds::bounded_cluster(&item, &Default::default(), gates).unwrap();
     let kept = kept.value.to_string();
     assert!(kept.len() < 64 * 1024, "{} bytes are kept", kept.len());
+}
+
+/// A bootstrap token can write metadata and spec of any number of ManagedClusters.
+#[test]
+fn the_view_keeps_less_of_a_cluster_that_nobody_accepted() {
+    let mut cluster = hostile();
+    let labels = (0..70).map(|number| (format!("l{number}"), json!("x")));
+    cluster["metadata"]["labels"] = labels.collect::<serde_json::Map<_, _>>().into();
+    for (accepted, bytes) in [(false, 0..2500), (true, 2500..8000)] {
+        cluster["spec"]["hubAcceptsClient"] = accepted.into();
+        let text = cluster.to_string();
+        let item = Item::read(text.as_bytes()).unwrap();
+        let gates = Config::default().gates;
+        let kept = kinds::bounded_cluster(&item, &Default::default(), gates).unwrap();
+        let kept = kept.value.to_string().len();
+        assert!(bytes.contains(&kept), "accepted: {accepted}: {kept}");
+    }
 }
