@@ -68,7 +68,7 @@ async fn any_valid_object_becomes_any_other() {
     };
     let (first, pairs) = (number("BERTH_PAIRS_SEED", 1), number("BERTH_PAIRS", PAIRS));
     let tried: Vec<Result<bool, String>> = futures::stream::iter(first..first + pairs)
-        .map(|seed| Pair::new(&world, seed).is_put_back(&world, &proxy))
+        .map(|seed| Pair::new(&world, seed).put_back(&world, &proxy))
         .buffer_unordered(IN_FLIGHT)
         .collect()
         .await;
@@ -123,7 +123,7 @@ impl Pair {
     }
 
     /// Returns whether a write of the agent was needed, or the violation of the law.
-    async fn is_put_back(self, world: &World, proxy: &Proxy) -> Result<bool, String> {
+    async fn put_back(self, world: &World, proxy: &Proxy) -> Result<bool, String> {
         let Self { ours, theirs, .. } = &self;
         let path = self.kind.path(world, &self.name);
         let fails = |what: &str, more: &Value| {
