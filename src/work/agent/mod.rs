@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::args::{WorkAgentArgs, WorkFlags};
 use crate::agent::terminate;
-use crate::leading::HealthPort;
+use crate::leading::{Elections, HealthPort};
 use crate::signals;
 
 /// The name of the thread in `/healthz`.
@@ -119,6 +119,9 @@ async fn work(args: &WorkAgentArgs) -> anyhow::Result<()> {
     let common = berth_reconcile::Metrics::new(&registry)?;
     let agent = WorkAgent::new(settings.agent, managed, &registry, common)?;
     let mut port = HealthPort::open(management, args.listen, tls, &registry).await?;
+    if settings.election.is_some() {
+        port = port.with_elections(Elections::start(connect(args.kubeconfig.clone()).await?)?);
+    }
     let led = port.component("work-agent", settings.election, WhenLost::End);
     tracing::info!(
         agent = %port.address()?,

@@ -437,10 +437,10 @@ impl Prescriptions {
                 || evaluator.waits(&entry.work).is_none()
                 || !entry.costs(evaluator)
         };
-        let judged: Vec<_> = (entries.iter())
-            .filter(may_cost)
-            .map(|entry| entry.judge(&object, evaluator))
-            .collect();
+        // Kept for each object: without room to grow.
+        let mut judged = Vec::with_capacity(entries.len());
+        let due = entries.iter().filter(may_cost);
+        judged.extend(due.map(|entry| entry.judge(&object, evaluator)));
         let is_due = judged.iter().any(|it| it.verdict.write);
         Ok(Fact::Object(Arrived {
             uid: uid.as_str().into(),
