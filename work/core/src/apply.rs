@@ -194,6 +194,7 @@ impl Applying {
             exact::prepare(rule, &mut body);
         }
         if !matches!(strategy, Strategy::ServerSide(_))
+            && body["metadata"]["ownerReferences"].is_array()
             && let Some(Value::Object(metadata)) = body.get_mut("metadata")
         {
             // An owner of another cluster does not exist here: the object would be deleted.

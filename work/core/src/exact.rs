@@ -19,10 +19,11 @@ use crate::{Mapped, Unusable};
 /// Annotation with the hash of a spec, which OCM's agent writes on some kinds.
 pub(crate) const SPEC_HASH: &str = "operator.openshift.io/spec-hash";
 
-/// Changes a manifest to the form in which it is compared and created.
+/// Changes a manifest to the form in which it is compared and created. As everywhere in this file, a field of a type that the API server
+/// does not take stays as it is: the API server refuses it, and says why.
 pub(crate) fn prepare(rule: Rule, body: &mut Value) {
     match rule {
-        Rule::Secret if body["type"].as_str().is_none_or(str::is_empty) => {
+        Rule::Secret if is_empty_text(&body["type"]) => {
             body["type"] = "Opaque".into();
         }
         Rule::Binding => fill_groups(body),
@@ -47,22 +48,23 @@ pub(crate) fn join_lines(object: &Mapped, body: &mut Value) {
     }
 }
 
-/// Moves stringData of a Secret into data, as the API server does. Returns whether it had any.
+/// Moves stringData of a Secret into data, as the API server does. Returns whether it had any that could be moved.
 ///
 /// # Errors
 /// A key has another value in data.
 pub(crate) fn fold_string_data(object: &Mapped, body: &mut Value) -> Result<bool, Unusable> {
     let object = &object.prescribed;
-    if !object.group().is_empty() || object.kind != "Secret" {
+    if !object.group().is_empty() || object.kind != "Secret" || !is_map(&body["data"]) {
         return Ok(false);
     }
-    let Some(Value::Object(strings)) = body.as_object_mut().and_then(|it| it.remove("stringData"))
-    else {
-        return Ok(false);
+    let is_text = |value: &Value| value.is_string() || value.is_null();
+    let strings = match &body["stringData"] {
+        Value::Object(strings) if strings.values().all(is_text) => strings.clone(),
+        _ => return Ok(false),
     };
     for (key, value) in strings {
         let encoded = Value::String(base64(value.as_str().unwrap_or_default().as_bytes()));
-        if !body["data"].is_object() {
+        if body["data"].is_null() {
             body["data"] = json!({});
         }
         match body["data"].get(&key) {
@@ -70,7 +72,15 @@ pub(crate) fn fold_string_data(object: &Mapped, body: &mut Value) -> Result<bool
             _ => body["data"][&key] = encoded,
         }
     }
+    if let Value::Object(body) = body {
+        body.remove("stringData");
+    }
     Ok(true)
+}
+
+/// Can entries be added to the value?
+fn is_map(value: &Value) -> bool {
+    value.is_null() || value.is_object()
 }
 
 /// Standard base64 with padding.
@@ -119,10 +129,12 @@ pub(crate) fn content(rule: Rule, kind: &str, body: &Value, live: &Value) -> Map
         }
         Rule::Secret => {
             let mut content = Map::from_iter([field("data"), field("type")]);
-            if body["type"] == "kubernetes.io/service-account-token" {
+            if body["type"] == "kubernetes.io/service-account-token" && is_map(&body["data"]) {
                 content["data"] = merged(&live["data"], &body["data"]);
             }
             keep_field(body, "immutable", &mut content);
+            // What is left of it is for the API server to refuse.
+            keep_field(body, "stringData", &mut content);
             content
         }
         Rule::Service => Map::from_iter([("spec".to_owned(), service::spec(body, live))]),
@@ -183,9 +195,10 @@ fn keep_injected(body: &Value, live: &Value, content: &mut Map<String, Value>) {
         ),
     ] {
         if asked == "true"
+            && is_map(&content["data"])
             && let Some(value) = live["data"].get(key)
         {
-            if !content["data"].is_object() {
+            if content["data"].is_null() {
                 content["data"] = json!({});
             }
             content["data"][key] = value.clone();

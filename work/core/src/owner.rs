@@ -80,8 +80,12 @@ impl Owner {
         is_applied_manifest_work(reference) && reference["name"] == self.name.as_str()
     }
 
-    /// The references that the object should have; `None` if it has them.
+    /// The references that the object should have; `None` if it has them, or has something else that the API server refuses.
     pub(crate) fn missing(&self, live: &Value) -> Option<Vec<Value>> {
+        let stored = &live["metadata"]["ownerReferences"];
+        if !stored.is_null() && !stored.is_array() {
+            return None;
+        }
         let found = references(live);
         let mut wanted: Vec<Value> = Vec::with_capacity(found.len() + 1);
         let mut done = self.holding == Holding::Orphaned;

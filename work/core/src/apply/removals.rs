@@ -18,7 +18,8 @@ pub(super) struct Removals(Vec<(&'static str, String)>);
 // === impl Removals ===
 
 impl Removals {
-    /// Takes the keys out of a manifest. With server-side apply they are left to the API server, which refuses them.
+    /// Takes the keys out of a manifest. With server-side apply they are left to the API server, which refuses them, and so are keys with
+    /// values that are no strings.
     pub(super) fn take(strategy: &Strategy, body: &mut Value) -> Self {
         let mut removals = Self::default();
         if matches!(strategy, Strategy::ServerSide(_)) {
@@ -30,7 +31,9 @@ impl Removals {
             };
             let all = std::mem::take(map);
             let (to_remove, kept): (Map<_, _>, Map<_, _>) =
-                all.into_iter().partition(|(key, _)| key.ends_with('-'));
+                all.into_iter().partition(|(key, value)| {
+                    key.ends_with('-') && (value.is_string() || value.is_null())
+                });
             *map = kept;
             let keys = to_remove.keys().map(|key| key.trim_end_matches('-'));
             // A key that is to be set, too, is set.

@@ -21,11 +21,16 @@ const ALLOCATED: [&str; 8] = [
 
 /// The spec of a Service as it should be: the manifest's, with what was allocated for fields that it lacks.
 pub(crate) fn spec(body: &Value, live: &Value) -> Value {
-    let mut spec = body["spec"].as_object().cloned().unwrap_or_default();
+    let mut spec = match &body["spec"] {
+        Value::Null => Map::new(),
+        Value::Object(spec) => spec.clone(),
+        // The API server refuses it.
+        other => return other.clone(),
+    };
     let found = &live["spec"];
     for name in ALLOCATED {
         if let Some(value) = found.get(name)
-            && is_unset(spec.get(name))
+            && is_unset(name, spec.get(name))
             && same_type(&spec, found)
         {
             spec.insert(name.to_owned(), value.clone());
@@ -42,10 +47,10 @@ pub(crate) fn spec(body: &Value, live: &Value) -> Value {
         };
         let Value::Object(port) = port else { continue };
         // targetPort is the port, unless it is set.
-        if is_unset(port.get("targetPort")) && live["targetPort"] == live["port"] {
+        if is_unset("targetPort", port.get("targetPort")) && live["targetPort"] == live["port"] {
             port.insert("targetPort".to_owned(), live["targetPort"].clone());
         }
-        if is_unset(port.get("nodePort"))
+        if is_unset("nodePort", port.get("nodePort"))
             && let Some(number) = live.get("nodePort")
         {
             port.insert("nodePort".to_owned(), number.clone());
@@ -60,8 +65,16 @@ fn same_type(spec: &Map<String, Value>, live: &Value) -> bool {
     wanted.unwrap_or("ClusterIP") == live["type"].as_str().unwrap_or("ClusterIP")
 }
 
-fn is_unset(value: Option<&Value>) -> bool {
-    value.is_none_or(|value| value.is_null() || value == "" || value == 0)
+/// Does the field have the value that stands for none? A targetPort is a number or a name.
+fn is_unset(name: &str, value: Option<&Value>) -> bool {
+    value.is_none_or(|value| match value {
+        Value::Null => true,
+        Value::Number(_) => name.ends_with("Port") && *value == 0,
+        Value::String(text) => {
+            text.is_empty() && !["nodePort", "healthCheckNodePort"].contains(&name)
+        }
+        _ => false,
+    })
 }
 
 /// Adds the annotation with the hash of the spec, as OCM's agent does: after a change of agents it is not written anew.

@@ -426,6 +426,136 @@ fn line_breaks_in_base64_do_not_differ() {
     assert_eq!(paths(&verdict(&binary("YW\nJj"), &binary("YWJj"))), [""; 0]);
 }
 
+/// The API server refuses it, and its words are the condition's.
+#[test]
+fn what_is_not_understood_is_passed_on() {
+    let config = "config.openshift.io/inject-trusted-cabundle";
+    let named = |field: &str, value: Value| json!({"metadata": {"name": "a", "namespace": "n", field: value}});
+    for (version, kind, content, pointers) in [
+        (
+            "v1",
+            "Secret",
+            json!({"stringData": {"user": "app", "port": 5432}}),
+            &["/stringData"][..],
+        ),
+        (
+            "v1",
+            "Secret",
+            json!({"stringData": ["a"]}),
+            &["/stringData"],
+        ),
+        ("v1", "Secret", json!({"stringData": "a"}), &["/stringData"]),
+        (
+            "v1",
+            "Secret",
+            json!({"stringData": {"a": "b"}, "data": ["a"]}),
+            &["/stringData", "/data"],
+        ),
+        ("v1", "Secret", json!({"data": {"k": 5}}), &["/data"]),
+        ("v1", "Secret", json!({"type": 5}), &["/type"]),
+        ("v1", "Secret", json!({"type": ["Opaque"]}), &["/type"]),
+        (
+            "v1",
+            "Secret",
+            json!({"type": "kubernetes.io/service-account-token", "data": "a"}),
+            &["/data"],
+        ),
+        (
+            "v1",
+            "ConfigMap",
+            json!({"data": ["a"], "metadata": {"name": "a", "namespace": "n", "labels": {config: "true"}}}),
+            &["/data"],
+        ),
+        ("v1", "Service", json!({"spec": ["a"]}), &["/spec"]),
+        ("v1", "Service", json!({"spec": "a"}), &["/spec"]),
+        (
+            "v1",
+            "Service",
+            json!({"spec": {"clusterIP": 0}}),
+            &["/spec/clusterIP"],
+        ),
+        (
+            "v1",
+            "Service",
+            json!({"spec": {"ports": [{"port": 80, "nodePort": ""}]}}),
+            &["/spec/ports/0/nodePort"],
+        ),
+        (
+            RBAC,
+            "RoleBinding",
+            json!({"subjects": ["u", {"kind": "User", "apiGroup": 5}], "roleRef": "r"}),
+            &["/subjects", "/roleRef"],
+        ),
+        (
+            "v1",
+            "Secret",
+            named("labels", json!("a")),
+            &["/metadata/labels"],
+        ),
+        (
+            "v1",
+            "ConfigMap",
+            named("labels", json!({"a-": 5, "b": true})),
+            &["/metadata/labels/a-", "/metadata/labels/b"],
+        ),
+        (
+            "v1",
+            "Service",
+            named("annotations", json!(["a"])),
+            &["/metadata/annotations"],
+        ),
+        (
+            "apps/v1",
+            "Deployment",
+            named("annotations", json!({"a": {}, "b": 1})),
+            &["/metadata/annotations"],
+        ),
+    ] {
+        let manifest = object(version, kind, &content);
+        let mut live = object(
+            version,
+            kind,
+            &json!({
+                "type": content["type"].as_str().unwrap_or("Opaque"), "data": {"k": "eA=="},
+                "spec": {"clusterIP": "10.0.0.1", "ports": [{"port": 80, "nodePort": 30000}]},
+            }),
+        );
+        live["metadata"]["labels"] = json!({config: "true", "a": "b"});
+        live["data"]["ca-bundle.crt"] = "x".into();
+        for how in ["Update", "ServerSideApply"] {
+            for response in [Response::NotFound, Response::Found(live.clone())] {
+                let machine = Applying::new(
+                    mapped(&manifest),
+                    strategy(json!({"type": how})).as_ref(),
+                    owner("w"),
+                    Settled::default(),
+                    None,
+                );
+                let step = machine.unwrap().next(Some(response));
+                let (Step::Create(body) | Step::Replace(body) | Step::Apply { body, .. }) = &step
+                else {
+                    panic!("{kind} {content} {how}: {step:?}")
+                };
+                for pointer in pointers {
+                    assert_eq!(
+                        body.pointer(pointer),
+                        manifest.pointer(pointer),
+                        "{kind} {content} {how}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn owner_references_that_are_no_list_are_passed_on() {
+    let mut manifest = object("v1", "ConfigMap", &json!({}));
+    manifest["metadata"]["ownerReferences"] = "a".into();
+    let created = Server::created(&manifest);
+    assert_eq!(created["metadata"]["ownerReferences"], "a");
+}
+
 #[test]
 fn a_changed_role_fails_with_a_remedy() {
     let binding = |role: &str| {
