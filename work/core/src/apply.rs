@@ -381,6 +381,6 @@ impl Applying {
             self.replacing = Replacing::Asked(refusal.clone());
             return self.read();
         }
-        Step::Done(Outcome::Failed(failure::of(refusal)))
+        self.failed(refusal)
     }
 }

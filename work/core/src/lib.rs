@@ -57,6 +57,7 @@ mod programs;
 mod removal;
 pub mod replicas;
 pub mod report;
+mod shorten;
 pub mod spending;
 mod step;
 #[cfg(test)]
@@ -70,4 +71,5 @@ pub use labels::labels_due;
 pub use owner::{Holding, Owner};
 pub use prescribed::{Mapped, Prescribed, Unusable, prescribed};
 pub use removal::{Removal, Removing};
+pub use shorten::shorten;
 pub use step::{Cause, Refusal, Response, Step};

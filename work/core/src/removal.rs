@@ -86,7 +86,7 @@ impl Removing {
                     self.without_patch = true;
                     return self.read();
                 }
-                Step::Done(Removal::Failed(apply::failure_of(&refusal)))
+                Step::Done(Removal::Failed(apply::failure_of(&refusal, None)))
             }
         }
     }

@@ -26,10 +26,11 @@ use crate::config::Rules;
 use crate::evaluate::{Evaluated, shortened};
 use crate::health::{self, Health, Judgement};
 use crate::merge::{Conditions, Stamp, StoredManifests, is_built_in};
+use crate::shorten;
 use crate::spending::Spending;
 
 /// The longest error in a message, in bytes.
-const LONGEST_ERROR: usize = 1024;
+pub(crate) const LONGEST_ERROR: usize = 1024;
 
 /// What is known of an object of the ManifestWork.
 #[derive(Clone, Debug)]
@@ -238,7 +239,7 @@ impl Observed<'_> {
                 (TRUE, manifest::APPLIED_COMPLETE, message)
             }
             Some(Applied::Failed { reason, message }) => {
-                let message = shortened(message.clone(), LONGEST_ERROR);
+                let message = shorten(message, LONGEST_ERROR).into_owned();
                 (FALSE, *reason, message)
             }
         };
@@ -270,7 +271,7 @@ impl Observed<'_> {
                 refusal: error,
             } => {
                 let message = format!("Failed to fetch resource: {error}");
-                let message = shortened(message, LONGEST_ERROR);
+                let message = shorten(&message, LONGEST_ERROR).into_owned();
                 (UNKNOWN, manifest::FETCHING_RESOURCE_FAILED, message)
             }
             Live::Incomplete => {

@@ -4,11 +4,10 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Instant;
 
-use berth_api::text::cut_bytes;
 use berth_hub::CallError;
 use berth_reconcile::now;
 use berth_work_core::report::Applied;
-use berth_work_core::{Differences, Failure, Outcome, Response, Retry};
+use berth_work_core::{Differences, Failure, Outcome, Response, Retry, shorten};
 
 use super::checks::Access;
 use super::lines::LONGEST;
@@ -249,7 +248,7 @@ impl Agent {
                 kind = entry.served.kind,
                 namespace = entry.object.namespace(),
                 name = entry.object.name(),
-                error = cut_bytes(message, LONGEST),
+                error = %shorten(message, LONGEST),
                 left_out,
                 "a manifest was not applied"
             );

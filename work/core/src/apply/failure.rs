@@ -1,12 +1,16 @@
 //! Refusals of the API server, as messages for users.
 
+#[cfg(test)]
+mod tests;
+
 use berth_api::conditions::manifest::APPLIED_FAILED;
 
-use super::{Applying, Failure, Retry};
-use crate::Refusal;
+use super::{Applying, Failure, Outcome, Retry};
+use crate::report::LONGEST_ERROR;
+use crate::{Mapped, Refusal, Step, shorten};
 
-/// The largest message in bytes. A condition may have 32 KiB, and a ManifestWork many conditions.
-const MAX_MESSAGE: usize = 2048;
+/// OCM's words.
+const FAILED: &str = "Failed to apply manifest: ";
 /// Conflicting fields that the remedy names.
 const MAX_CONFLICTS: usize = 3;
 
@@ -22,10 +26,15 @@ impl Applying {
         };
         failure(format!("{} {place}: {why}", object.kind), retry)
     }
+
+    /// A write of this object was refused.
+    pub(super) fn failed(&self, refusal: &Refusal) -> Step<Outcome> {
+        Step::Done(Outcome::Failed(of(refusal, Some(&self.object))))
+    }
 }
 
-/// The failure of a refused request.
-pub(crate) fn of(refusal: &Refusal) -> Failure {
+/// The failure of a refused request. `object`: what was to be written.
+pub(crate) fn of(refusal: &Refusal, object: Option<&Mapped>) -> Failure {
     let message = match refusal.message.as_str() {
         "" => format!(
             "the API server answered {} {}",
@@ -38,8 +47,12 @@ pub(crate) fn of(refusal: &Refusal) -> Failure {
     } else {
         Retry::Backoff
     };
-    let message = match remedy(refusal) {
-        Some(remedy) => format!("{}; {remedy}", cut(message, MAX_MESSAGE / 2)),
+    let message = match remedy(refusal, object) {
+        // The report must not cut the remedy.
+        Some(remedy) => {
+            let room = LONGEST_ERROR.saturating_sub(FAILED.len() + 2 + remedy.len());
+            format!("{}; {remedy}", shorten(&message, room))
+        }
         None => message,
     };
     failure(message, retry)
@@ -49,13 +62,13 @@ pub(crate) fn of(refusal: &Refusal) -> Failure {
 pub(crate) fn failure(why: String, retry: Retry) -> Failure {
     Failure {
         reason: APPLIED_FAILED,
-        message: cut(format!("Failed to apply manifest: {why}"), MAX_MESSAGE),
+        message: shorten(&format!("{FAILED}{why}"), LONGEST_ERROR).into_owned(),
         retry,
     }
 }
 
 /// What a user can do.
-fn remedy(refusal: &Refusal) -> Option<String> {
+fn remedy(refusal: &Refusal, object: Option<&Mapped>) -> Option<String> {
     let says = |text: &str| refusal.message.contains(text);
     if refusal.is_field_conflict() {
         let mut owners: Vec<String> = refusal
@@ -86,10 +99,31 @@ fn remedy(refusal: &Refusal) -> Option<String> {
             "grant it on the cluster with a ClusterRole that has the label open-cluster-management.io/aggregate-to-work=true".to_owned(),
         );
     }
-    if is_immutable(refusal) {
-        return Some("delete the object on the cluster, then it is created anew".to_owned());
+    let is_fixed = says("may not change once set") || says("is immutable after creation");
+    if is_immutable(refusal) || refusal.code == 422 && is_fixed {
+        return Some(new_object(object));
     }
     None
+}
+
+/// How an object gets a value that cannot be changed, without the loss of what is deleted with the object.
+fn new_object(object: Option<&Mapped>) -> String {
+    let kind = object.map(|it| (it.prescribed.group(), it.prescribed.kind.as_str()));
+    let lost = match (kind, object) {
+        (Some(("apps", "StatefulSet")), Some(object)) => {
+            return format!(
+                "delete it on the cluster without its pods, then it is created anew: kubectl delete statefulset {} -n {} --cascade=orphan",
+                object.prescribed.name, object.namespace
+            );
+        }
+        (Some(("", "PersistentVolumeClaim" | "PersistentVolume")), _) => "its data",
+        (Some(("apiextensions.k8s.io", _)), _) => "all objects of its kind",
+        _ => return "delete the object on the cluster, then it is created anew".to_owned(),
+    };
+    let kind = kind.map_or("object", |(_, kind)| kind);
+    format!(
+        "put the value of the cluster into the manifest: a deletion of the {kind} deletes {lost}"
+    )
 }
 
 /// Is the update refused only because fields must not change? Then a new object may have other values of them.
@@ -100,13 +134,4 @@ pub(super) fn is_immutable(refusal: &Refusal) -> bool {
     };
     let mut causes = refusal.causes.iter();
     refusal.code == 422 && says(&refusal.message) && causes.all(|cause| says(&cause.message))
-}
-
-/// Cuts a text to a number of bytes.
-fn cut(mut text: String, bytes: usize) -> String {
-    if text.len() > bytes {
-        text.truncate(text.floor_char_boundary(bytes - '…'.len_utf8()));
-        text.push('…');
-    }
-    text
 }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::failure::is_immutable;
 use super::strategy::Strategy;
-use super::{Applying, Asked, Outcome, failure};
+use super::{Applying, Asked, Outcome};
 use crate::compare::branches;
 use crate::compare::{Node, below, roots};
 use crate::ignore;
@@ -96,7 +96,7 @@ impl Applying {
     fn try_next(&mut self, mut trial: Trial) -> Step<Outcome> {
         let Some(strays) = trial.left.next() else {
             self.replacing = Replacing::Settled(Vec::new());
-            return Step::Done(Outcome::Failed(failure::of(&trial.refusal)));
+            return self.failed(&trial.refusal);
         };
         trial.strays = strays;
         let live = trial.live.clone();
@@ -136,7 +136,7 @@ impl Applying {
             }
             Replacing::Trying(trial) => {
                 self.replacing = Replacing::Settled(Vec::new());
-                Step::Done(Outcome::Failed(failure::of(&trial.refusal)))
+                self.failed(&trial.refusal)
             }
             _ => self.read(),
         }

@@ -15,6 +15,7 @@ use super::decide::{Facts, Failure};
 use super::set::ReplicaSet;
 use super::template::Template;
 use super::work::Work;
+use crate::shorten;
 
 /// Names in a message. It counts the others.
 const NAMED: usize = 5;
@@ -386,7 +387,7 @@ fn failed(failures: &[Failure], written: &str) -> Option<Said> {
         return None;
     }
     let shown = failures.iter().take(NAMED).map(|it| {
-        let error = cut_bytes(&it.message, LONGEST_ERROR);
+        let error = shorten(&it.message, LONGEST_ERROR);
         format!("{}/{}: {error}", it.cluster, it.name)
     });
     let mut message = format!("{} ManifestWorks cannot be {written}: ", failures.len());
