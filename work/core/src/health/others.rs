@@ -9,8 +9,24 @@ pub(super) fn claim(object: &Value) -> Option<Judgement> {
     Some(match text(object, "/status/phase") {
         "Bound" => Judgement::done("The claim is bound"),
         "Lost" => Judgement::failed("The volume of the claim is lost".to_owned()),
+        _ if waits_for_pod(object) => Judgement::done("The claim waits for a pod that uses it"),
         _ => Judgement::progressing("No volume is bound yet"),
     })
+}
+
+/// Returns whether nothing is done for a claim until a pod uses it: `volumeBindingMode: WaitForFirstConsumer`, which its StorageClass has and
+/// the claim shows not. A claim that gets a volume is annotated with a provisioner or with the node of its pod.
+fn waits_for_pod(object: &Value) -> bool {
+    const STARTED: [&str; 3] = [
+        "volume.kubernetes.io/selected-node",
+        "volume.kubernetes.io/storage-provisioner",
+        "volume.beta.kubernetes.io/storage-provisioner",
+    ];
+    let annotations = &object["metadata"]["annotations"];
+    text(object, "/status/phase") == "Pending"
+        && !text(object, "/spec/storageClassName").is_empty()
+        && text(object, "/spec/volumeName").is_empty()
+        && STARTED.iter().all(|it| annotations[*it].is_null())
 }
 
 pub(super) fn volume(object: &Value) -> Option<Judgement> {

@@ -236,7 +236,7 @@ fn jobs_and_pods() {
         (json!({}), "progressing: The Job is not finished"),
         (
             json!({"spec": {"suspend": true}}),
-            "progressing: The Job is suspended",
+            "done: The Job is suspended",
         ),
         (job("Complete", ""), "done: The Job is complete"),
         (job("SuccessCriteriaMet", ""), "done: The Job is complete"),
@@ -285,11 +285,51 @@ fn kinds_without_pods() {
     let with = |conditions: &[Value]| json!({"status": {"conditions": conditions}});
     let crds = "apiextensions.k8s.io";
     let apis = "apiregistration.k8s.io";
+    let pending = |annotations: Value, spec: Value| json!({"metadata": {"annotations": annotations}, "spec": spec, "status": {"phase": "Pending"}});
     for (group, kind, object, expected) in [
         (
             "",
             "PersistentVolumeClaim",
             phase("Pending"),
+            "progressing: No volume is bound yet",
+        ),
+        (
+            "",
+            "PersistentVolumeClaim",
+            pending(json!({}), json!({"storageClassName": "a"})),
+            "done: The claim waits for a pod that uses it",
+        ),
+        (
+            "",
+            "PersistentVolumeClaim",
+            pending(json!({}), json!({"storageClassName": ""})),
+            "progressing: No volume is bound yet",
+        ),
+        (
+            "",
+            "PersistentVolumeClaim",
+            pending(
+                json!({}),
+                json!({"storageClassName": "a", "volumeName": "v"}),
+            ),
+            "progressing: No volume is bound yet",
+        ),
+        (
+            "",
+            "PersistentVolumeClaim",
+            pending(
+                json!({"volume.kubernetes.io/storage-provisioner": "p"}),
+                json!({"storageClassName": "a"}),
+            ),
+            "progressing: No volume is bound yet",
+        ),
+        (
+            "",
+            "PersistentVolumeClaim",
+            pending(
+                json!({"volume.kubernetes.io/selected-node": "n"}),
+                json!({"storageClassName": "a"}),
+            ),
             "progressing: No volume is bound yet",
         ),
         (

@@ -134,7 +134,7 @@ pub(super) fn job(object: &Value) -> Option<Judgement> {
         {
             Judgement::done("The Job is complete")
         } else if object.pointer("/spec/suspend") == Some(&Value::Bool(true)) {
-            Judgement::progressing("The Job is suspended")
+            Judgement::done("The Job is suspended")
         } else {
             Judgement::progressing("The Job is not finished")
         },

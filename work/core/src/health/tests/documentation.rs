@@ -43,7 +43,7 @@ const WORDS: &[(&str, &str, &str, &str)] = &[
     (
         "batch",
         "Job",
-        "the Job is neither complete nor failed, or it failed",
+        "the Job is neither complete nor failed nor suspended, or it failed",
         "the Job failed",
     ),
     (
@@ -55,7 +55,7 @@ const WORDS: &[(&str, &str, &str, &str)] = &[
     (
         "",
         "PersistentVolumeClaim",
-        "no volume is bound",
+        "no volume is bound. A claim with a StorageClass that no provisioner and no pod's node are noted on waits for a pod, and does not count",
         "the volume is lost",
     ),
     (
