@@ -184,6 +184,7 @@ impl Applying {
         let before = before.map(Mapped::body);
         let changed = before.as_ref().is_some_and(|before| *before != body);
         exact::join_lines(&object, &mut body);
+        exact::drop_placeholders(&object, &mut body);
         let strategy = Strategy::of(strategy, &object, &body, cutting)?;
         exact::fold_string_data(&object, &mut body)?;
         let rule = match strategy {

@@ -48,6 +48,47 @@ pub(crate) fn join_lines(object: &Mapped, body: &mut Value) {
     }
 }
 
+/// Takes out CA bundles that have no certificate, such as `Cg==`, a line break: manifests for a controller that injects the bundle have
+/// them, and a bundle that it wrote stays if the manifest has none.
+pub(crate) fn drop_placeholders(object: &Mapped, body: &mut Value) {
+    let object = &object.prescribed;
+    match (object.group(), object.kind.as_str()) {
+        (
+            "admissionregistration.k8s.io",
+            "MutatingWebhookConfiguration" | "ValidatingWebhookConfiguration",
+        ) => {
+            let webhooks = body.get_mut("webhooks").and_then(Value::as_array_mut);
+            for webhook in webhooks.into_iter().flatten() {
+                drop_placeholder(webhook.get_mut("clientConfig"));
+            }
+        }
+        ("apiextensions.k8s.io", "CustomResourceDefinition") => {
+            drop_placeholder(body.pointer_mut("/spec/conversion/webhook/clientConfig"));
+        }
+        ("apiregistration.k8s.io", "APIService") => drop_placeholder(body.get_mut("spec")),
+        _ => {}
+    }
+}
+
+fn drop_placeholder(config: Option<&mut Value>) {
+    if let Some(Value::Object(config)) = config
+        && config.get("caBundle").is_some_and(is_placeholder)
+    {
+        config.remove("caBundle");
+    }
+}
+
+/// Is this base64 without a certificate in it? What is no base64 is for the API server to refuse.
+fn is_placeholder(bundle: &Value) -> bool {
+    let Some(text) = bundle.as_str() else {
+        return false;
+    };
+    let text: String = text.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
+    let decoded = k8s_openapi::serde_json::from_value::<k8s_openapi::ByteString>(text.into());
+    const END: &[u8] = b"CERTIFICATE-----";
+    decoded.is_ok_and(|it| !it.0.windows(END.len()).any(|part| part == END))
+}
+
 /// Moves stringData of a Secret into data, as the API server does. Returns whether it had any that could be moved.
 ///
 /// # Errors

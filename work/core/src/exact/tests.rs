@@ -556,6 +556,78 @@ fn owner_references_that_are_no_list_are_passed_on() {
     assert_eq!(created["metadata"]["ownerReferences"], "a");
 }
 
+/// The content of an object with a CA bundle.
+type Content<'a> = &'a dyn Fn(&str) -> Value;
+
+/// As in manifests for the injector of cert-manager: `Cg==` is a line break.
+#[test]
+fn a_bundle_without_a_certificate_counts_as_none() {
+    const INJECTED: &str =
+        "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1JSUIKLS0tLS1FTkQgQ0VSVElGSUNBVEUtLS0tLQo=";
+    let config =
+        |bundle: &str| json!({"service": {"name": "s", "namespace": "n"}, "caBundle": bundle});
+    let hook = |bundle: &str| json!({"webhooks": [{"name": "h", "clientConfig": config(bundle)}]});
+    let definition = |bundle: &str| json!({"spec": {"scope": "Cluster", "conversion": {"strategy": "Webhook", "webhook": {"clientConfig": config(bundle)}}}});
+    let service = |bundle: &str| json!({"spec": {"group": "g", "caBundle": bundle}});
+    const HOOKS: &str = "admissionregistration.k8s.io/v1";
+    let kinds: [(&str, &str, Content<'_>, &str); 4] = [
+        (
+            HOOKS,
+            "MutatingWebhookConfiguration",
+            &hook,
+            "/webhooks/0/clientConfig/caBundle",
+        ),
+        (
+            HOOKS,
+            "ValidatingWebhookConfiguration",
+            &hook,
+            "/webhooks/0/clientConfig/caBundle",
+        ),
+        (
+            "apiextensions.k8s.io/v1",
+            "CustomResourceDefinition",
+            &definition,
+            "/spec/conversion/webhook/clientConfig/caBundle",
+        ),
+        (
+            "apiregistration.k8s.io/v1",
+            "APIService",
+            &service,
+            "/spec/caBundle",
+        ),
+    ];
+    for (version, kind, content, pointer) in kinds {
+        for how in ["Update", "ServerSideApply"] {
+            if version == HOOKS && how != "Update" {
+                // The model of an API server has no lists with keys.
+                continue;
+            }
+            let live = object(version, kind, &content(INJECTED));
+            for bundle in ["Cg==", "C\ng==", "Q0E=", ""] {
+                let mut server = Server::with(&live, "cainjector");
+                let manifest = object(version, kind, &content(bundle));
+                let how = json!({"type": how, "serverSideApply": {"force": true}});
+                let (outcome, _) =
+                    apply(&mut server, &manifest, how, owner("w"), Settled::default());
+                assert!(
+                    matches!(outcome, Outcome::Applied(_)),
+                    "{kind}: {outcome:?}"
+                );
+                let found = server.live().unwrap();
+                assert_eq!(
+                    found.pointer(pointer).unwrap(),
+                    INJECTED,
+                    "{kind} {bundle:?}"
+                );
+            }
+            for bundle in ["#", INJECTED] {
+                let created = Server::created(&object(version, kind, &content(bundle)));
+                assert_eq!(created.pointer(pointer), Some(&bundle.into()), "{kind}");
+            }
+        }
+    }
+}
+
 #[test]
 fn a_changed_role_fails_with_a_remedy() {
     let binding = |role: &str| {
