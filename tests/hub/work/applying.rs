@@ -220,18 +220,47 @@ async fn a_cluster_scoped_object_with_a_namespace_is_applied_without_it() {
 async fn a_kind_that_is_not_served_is_named() {
     let world = World::new().await;
     let _agent = world.agent();
-    let object = json!({
-        "apiVersion": "nothing.example.com/v1", "kind": "Nothing",
-        "metadata": {"name": "a", "namespace": world.namespace},
-    });
-    world
-        .create("unknown", &[object, world.map("b", "1")])
-        .await;
-    let work = world.reports("unknown", "FT", "UT").await;
-    let manifest = &work["status"]["resourceStatus"]["manifests"][0];
-    let message = condition(manifest, "Applied")["message"].clone();
-    assert_eq!(
-        message,
-        "Failed to apply manifest: the server doesn't have a resource type \"Nothing\""
-    );
+    let kinds = [
+        (
+            "nothing.example.com/v1",
+            "Nothing",
+            "nothing.example.com/v1 has no such kind, nor has another version of its group: check kind and apiVersion, or install its API",
+        ),
+        (
+            "policy/v1beta1",
+            "PodDisruptionBudget",
+            "policy/v1beta1 has no such kind, policy/v1 has: change the apiVersion",
+        ),
+        (
+            "extensions/v1beta1",
+            "Ingress",
+            "extensions/v1beta1 has no such kind, networking.k8s.io/v1 has: change the apiVersion",
+        ),
+        (
+            "v1",
+            "Deployment",
+            "v1 has no such kind, apps/v1 has: change the apiVersion",
+        ),
+    ];
+    let mut objects: Vec<_> = kinds
+        .iter()
+        .map(|(version, kind, _)| {
+            json!({
+                "apiVersion": version, "kind": kind,
+                "metadata": {"name": "a", "namespace": world.namespace},
+            })
+        })
+        .collect();
+    objects.push(world.map("b", "1"));
+    world.create("unknown", &objects).await;
+    let work = world.reports("unknown", "FFFFT", "UUUUT").await;
+    for (at, (_, kind, remedy)) in kinds.iter().enumerate() {
+        let manifest = &work["status"]["resourceStatus"]["manifests"][at];
+        assert_eq!(
+            condition(manifest, "Applied")["message"],
+            format!(
+                "Failed to apply manifest: the server doesn't have a resource type {kind:?}; {remedy}"
+            )
+        );
+    }
 }

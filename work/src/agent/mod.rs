@@ -35,6 +35,7 @@ mod removing;
 mod room;
 mod rows;
 mod run;
+mod served;
 mod settings;
 mod status;
 mod table;

@@ -203,12 +203,7 @@ async fn slot(on: &Work<Agent>, shared: &mut Shared, ordinal: usize) -> (u32, Sl
         Ok(mapped) => mapped,
         Err(unmapped) => {
             let message = match unmapped {
-                Unmapped::NotServed => {
-                    format!(
-                        "Failed to apply manifest: the server doesn't have a resource type \"{}\"",
-                        meta.kind
-                    )
-                }
+                Unmapped::NotServed(elsewhere) => not_served(&prescribed, elsewhere.as_deref()),
                 Unmapped::Unknown(error) => {
                     format!(
                         "Failed to apply manifest: the resource of kind {} is unknown: {error}",
@@ -239,6 +234,23 @@ async fn slot(on: &Work<Agent>, shared: &mut Shared, ordinal: usize) -> (u32, Sl
             (rank, slot)
         }
     }
+}
+
+/// OCM's words, then the remedy.
+fn not_served(manifest: &berth_work_core::Prescribed, elsewhere: Option<&str>) -> String {
+    let (kind, api_version) = (&manifest.kind, &manifest.api_version);
+    let remedy = match elsewhere {
+        Some(other) => {
+            format!("{api_version} has no such kind, {other} has: change the apiVersion")
+        }
+        None if kind == "PodSecurityPolicy" => {
+            "Kubernetes 1.25 removed it: use the labels of Pod Security Admission".to_owned()
+        }
+        None => format!(
+            "{api_version} has no such kind, nor has another version of its group: check kind and apiVersion, or install its API"
+        ),
+    };
+    format!("Failed to apply manifest: the server doesn't have a resource type {kind:?}; {remedy}")
 }
 
 fn empty(ordinal: usize) -> ManifestResourceMeta {
@@ -398,6 +410,39 @@ pub(crate) mod tests {
             retry: Retry::Backoff,
         };
         world.slot("w", at).unwrap().fails(failure, now);
+    }
+
+    #[test]
+    fn a_kind_that_is_not_served_is_named_with_the_version_that_is() {
+        for (version, kind, elsewhere, remedy) in [
+            (
+                "extensions/v1beta1",
+                "Ingress",
+                Some("networking.k8s.io/v1"),
+                "extensions/v1beta1 has no such kind, networking.k8s.io/v1 has: change the apiVersion",
+            ),
+            (
+                "v1",
+                "Sercice",
+                None,
+                "v1 has no such kind, nor has another version of its group: check kind and apiVersion, or install its API",
+            ),
+            (
+                "policy/v1beta1",
+                "PodSecurityPolicy",
+                None,
+                "Kubernetes 1.25 removed it: use the labels of Pod Security Admission",
+            ),
+        ] {
+            let manifest = json!({"apiVersion": version, "kind": kind, "metadata": {"name": "a"}});
+            let manifest = prescribed(0, &Manifest::new(&manifest).unwrap()).unwrap();
+            assert_eq!(
+                not_served(&manifest, elsewhere),
+                format!(
+                    "Failed to apply manifest: the server doesn't have a resource type {kind:?}; {remedy}"
+                )
+            );
+        }
     }
 
     #[test]
