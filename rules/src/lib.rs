@@ -47,4 +47,4 @@ pub use gates::{FeatureGates, MANIFEST_LIMIT, Settings};
 pub use placement::ValidatePlacement;
 pub use question::{Permission, Question, Requirement};
 pub use sentences::NO_DENIAL;
-pub use work::{ValidateReplicaSet, ValidateWork};
+pub use work::{ValidateReplicaSet, ValidateWork, plural};

@@ -953,6 +953,41 @@ fn comparisons_for_a_warning_have_a_bound() {
 }
 
 #[test]
+fn a_resource_that_no_manifest_has_gets_a_warning() {
+    let spec = |group: &str, kind: &str, resource: &str| {
+        let id = json!({"group": group, "resource": resource, "namespace": "shop", "name": "*"});
+        json!({
+            "workload": {"manifests": [
+                {"apiVersion": format!("{group}/v1"), "kind": kind, "metadata": {"name": "j", "namespace": "shop"}},
+                {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "j", "namespace": "shop"}},
+            ]},
+            "manifestConfigs": [{"resourceIdentifier": id, "feedbackRules": [{"type": "WellKnownStatus"}]}],
+        })
+    };
+    for (group, kind, resource, meant) in [
+        ("batch", "Job", "job", "jobs"),
+        ("batch", "Job", "cronjobs", "jobs"),
+        ("batch", "Job", "jobs", ""),
+        (
+            "networking.k8s.io",
+            "NetworkPolicy",
+            "netpol",
+            "networkpolicies",
+        ),
+        ("networking.k8s.io", "NetworkPolicy", "networkpolicies", ""),
+        ("example.com", "Mouse", "mice", ""),
+        ("example.com", "Mouse", "mouse", "mouses"),
+    ] {
+        let decision = decide(Of::Work, None, spec(group, kind, resource), &[]);
+        let expected = format!(
+            "spec.manifestConfigs[0].resourceIdentifier.resource: no manifest has this resource; did you mean {meant:?}?"
+        );
+        let expected: &[&str] = if meant.is_empty() { &[] } else { &[&expected] };
+        assert_eq!(messages(&decision), expected, "{kind} {resource}");
+    }
+}
+
+#[test]
 fn what_has_no_effect_gets_a_warning() {
     let rule = json!([{"type": "WellKnownStatus"}]);
     let id = |resource: &str, name: &str| json!({"resource": resource, "namespace": "default", "name": name});

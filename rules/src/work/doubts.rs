@@ -7,7 +7,7 @@ use berth_api::work::{
 };
 
 use super::Kind;
-use super::identifiers::{Wildcards, may_mean};
+use super::identifiers::{Wildcards, may_be, may_mean, plural};
 use super::manifests::Head;
 use crate::Reason;
 use crate::display::Quoted;
@@ -21,6 +21,8 @@ const MOST_COMPARISONS: usize = 1_000_000;
 const MOST_COMPARED: usize = 16 << 20;
 
 const NO_MANIFEST: &str = "no manifest has this group, namespace and name";
+
+const NO_RESOURCE: &str = "no manifest has this resource";
 
 /// Returns the doubtful parts of a spec without faults.
 pub(super) fn doubts(kind: Kind<'_>, work: &ReadWork<'_>) -> Vec<Finding> {
@@ -121,8 +123,11 @@ impl Doubts<'_> {
         let Ok(heads) = heads.collect::<Result<Vec<_>, _>>() else {
             return;
         };
+        let heads: Vec<_> = (heads.into_iter())
+            .map(|head| (plural(head.kind()), head))
+            .collect();
         let names: usize = (heads.iter())
-            .map(|it| it.name().len() + it.namespace().len())
+            .map(|(_, it)| it.name().len() + it.namespace().len())
             .sum();
         let patterns: usize = (identifiers.iter())
             .map(|(_, it, _)| it.name.len() + it.namespace.len())
@@ -135,8 +140,23 @@ impl Doubts<'_> {
         }
         let mut named = HashSet::new();
         for (field, id, wildcards) in identifiers {
-            if !heads.iter().any(|head| may_mean(id, head, wildcards)) && named.insert(key(id)) {
-                self.add(&field, NO_MANIFEST);
+            let mut meant = (heads.iter()).filter(|(_, head)| may_mean(id, head, wildcards));
+            let resource = &id.resource;
+            let is_resource = |(plural, head): &(String, Head<'_>)| {
+                may_be(resource, head.kind(), plural, head.group())
+            };
+            match meant.next() {
+                None if named.insert(key(id)) => self.add(&field, NO_MANIFEST),
+                Some(first)
+                    if !resource.chars().any(|c| c.is_ascii_uppercase())
+                        && !is_resource(first)
+                        && !meant.any(is_resource)
+                        && named.insert(key(id)) =>
+                {
+                    let message = format!("{NO_RESOURCE}; did you mean {}?", Quoted(&first.0));
+                    self.add(&format!("{field}.resource"), &message);
+                }
+                _ => {}
             }
         }
     }

@@ -25,6 +25,32 @@ pub(super) fn may_mean(id: &ResourceIdentifier, head: &Head<'_>, wildcards: Wild
         && (matches(&id.namespace, head.namespace()) || matches(&id.namespace, ""))
 }
 
+/// Returns whether the resource may be that of a kind, given the plural of its name. Kubernetes' own kinds have that; of others, only the
+/// singular is doubtful.
+pub(super) fn may_be(resource: &str, kind: &str, plural: &str, group: &str) -> bool {
+    let is_own = !group.contains('.') || group.ends_with(".k8s.io");
+    resource == plural || !is_own && !resource.eq_ignore_ascii_case(kind)
+}
+
+/// The resource of a kind: the plural of its name.
+#[must_use]
+pub fn plural(kind: &str) -> String {
+    let name = kind.to_lowercase();
+    let before = name.chars().rev().nth(1);
+    if name == "endpoints" {
+        name
+    } else if name.ends_with('y') && !before.is_some_and(|it| "aeiou".contains(it)) {
+        format!("{}ies", &name[..name.len() - 1])
+    } else if ["s", "x", "z", "ch", "sh"]
+        .iter()
+        .any(|it| name.ends_with(it))
+    {
+        format!("{name}es")
+    } else {
+        format!("{name}s")
+    }
+}
+
 /// Returns true if the text matches the pattern, in which `*` stands for any characters.
 fn glob(pattern: &str, text: &str) -> bool {
     let Some((first, rest)) = pattern.split_once('*') else {
@@ -46,6 +72,22 @@ fn glob(pattern: &str, text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn resources_are_plurals_of_kinds() {
+        for (kind, resource) in [
+            ("Deployment", "deployments"),
+            ("NetworkPolicy", "networkpolicies"),
+            ("Gateway", "gateways"),
+            ("Ingress", "ingresses"),
+            ("StorageClass", "storageclasses"),
+            ("Endpoints", "endpoints"),
+            ("Y", "ies"),
+            ("", "s"),
+        ] {
+            assert_eq!(plural(kind), resource, "{kind}");
+        }
+    }
 
     #[test]
     fn a_star_stands_for_any_characters() {

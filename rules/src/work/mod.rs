@@ -15,6 +15,7 @@ mod replica_set;
 
 use std::fmt::Display;
 
+pub use identifiers::plural;
 pub use manifest_work::ValidateWork;
 pub use replica_set::ValidateReplicaSet;
 
