@@ -18,6 +18,7 @@ mod delete_cluster;
 mod deny;
 mod doctor;
 mod failure;
+mod files;
 mod get;
 mod held;
 mod hub;

@@ -40,12 +40,17 @@ fn folder() -> TempDir {
 
 /// Runs `berth` without a hub, with the path of the folder in place of `FOLDER`.
 async fn offline(folder: &TempDir, line: &str) -> (i32, String, String) {
+    piped(folder, line, "").await
+}
+
+/// As [`offline`], with standard input.
+async fn piped(folder: &TempDir, line: &str, stdin: &str) -> (i32, String, String) {
     let line = line.replace("FOLDER", folder.path().to_str().unwrap());
     let words = words(&line);
     let args: Vec<&str> = words.iter().map(String::as_str).collect();
     let mut command = berth(&args);
     command.env("HOME", folder.path()).env_remove("KUBECONFIG");
-    let output = finish(command, "").await;
+    let output = finish(command, stdin).await;
     (output.code, output.stdout, output.stderr)
 }
 
@@ -82,6 +87,36 @@ async fn a_work_is_printed_without_a_hub() {
         said,
         "ManifestWork web of cluster c1 would be created (dry run)\nManifestWork web of cluster c2 would be created (dry run)\n"
     );
+}
+
+#[tokio::test]
+async fn objects_come_from_standard_input_as_kubectl_reads_them() {
+    let folder = folder();
+    let object = r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"n"},"data":null}"#;
+    let stream = format!("{object}\n{object}\n");
+    let line = "create work web -f - --clusters c1 --dry-run=client -o json";
+    let (code, work, _) = piped(&folder, line, &stream).await;
+    assert_eq!(code, 0);
+    let object: Value = serde_json::from_str(object).unwrap();
+    let manifests = |work: &str| {
+        let work: Value = serde_json::from_str(work).unwrap();
+        work["spec"]["workload"]["manifests"].clone()
+    };
+    assert_eq!(manifests(&work), json!([object, object]));
+    let (code, said, _) = piped(&folder, "work render -f - -o json", &work).await;
+    assert_eq!(code, 0);
+    let rendered: Value = serde_json::from_str(&said).unwrap();
+    assert_eq!(rendered["items"], json!([object, object]));
+    let (code, _, why) = piped(&folder, line, "a: [").await;
+    assert_eq!(code, 1);
+    assert!(
+        why.contains("standard input, document 1: not YAML"),
+        "{why}"
+    );
+    let many = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"a": "x".repeat(600_000)}});
+    let (code, _, why) = piped(&folder, line, &many.to_string()).await;
+    assert_eq!(code, 0, "a hub may have a higher limit");
+    assert!(why.starts_with("Warning: the manifests have 600"), "{why}");
 }
 
 #[tokio::test]

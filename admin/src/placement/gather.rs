@@ -64,7 +64,8 @@ impl OriginArgs {
             keeps_whole_clusters: true,
             ..Inventory::default()
         };
-        for (at, object) in berth_review::objects(&self.hub_files)? {
+        for (at, mut object) in berth_review::objects(&self.hub_files)? {
+            berth_review::drop_nulls(&mut object);
             let Some(source) = Source::of(&object) else {
                 continue;
             };

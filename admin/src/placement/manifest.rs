@@ -1,16 +1,15 @@
 //! Placements in files, checked against the schema of their CRD, so that a misspelt field is an error and not ignored.
 
-use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, bail, ensure};
 use berth_api::{Placement, groups, names};
 use berth_manifests::files;
+use berth_review::drop_nulls;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// Byte bound of standard input.
-const LONGEST: u64 = 64 << 20;
+use crate::files::objects;
 
 /// Reads the Placements of files, each with its position. `-` is standard input.
 ///
@@ -21,25 +20,14 @@ pub(super) fn placements(
     namespace: &str,
 ) -> anyhow::Result<Vec<(String, Placement)>> {
     let mut placements = Vec::new();
-    for file in files {
-        for (at, object) in objects(file)? {
-            let at = at.to_string();
-            let placement = placement(object, namespace).with_context(|| at.clone())?;
-            placements.push((at, placement));
-        }
+    for (at, mut object) in objects(files)? {
+        drop_nulls(&mut object);
+        let at = at.to_string();
+        let placement = placement(object, namespace).with_context(|| at.clone())?;
+        placements.push((at, placement));
     }
     ensure!(!placements.is_empty(), "-f: the files contain no objects");
     Ok(placements)
-}
-
-fn objects(file: &Path) -> anyhow::Result<Vec<(berth_review::Source, Value)>> {
-    if file.as_os_str() != "-" {
-        return Ok(berth_review::objects(&[file])?);
-    }
-    let mut text = String::new();
-    let read = std::io::stdin().take(LONGEST).read_to_string(&mut text);
-    read.context("standard input")?;
-    Ok(berth_review::objects_in("standard input", &text)?)
 }
 
 fn placement(mut object: Value, namespace: &str) -> anyhow::Result<Placement> {

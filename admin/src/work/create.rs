@@ -8,6 +8,8 @@ use anyhow::{Context, bail};
 use berth_api::groups;
 use berth_api::names;
 use berth_api::work::{Manifest, ManifestWork, ManifestWorkReplicaSet};
+use berth_review::Source;
+use berth_rules::MANIFEST_LIMIT;
 use berth_work_core::prescribed;
 use berth_work_core::replicas::label;
 use clap_complete::engine::ArgValueCandidates;
@@ -17,6 +19,7 @@ use serde_json::{Value, json};
 
 use crate::complete;
 use crate::failure::CommandError;
+use crate::files::objects;
 use crate::hub::{DryRun, HubArgs, HubConnection, namespace, namespaced};
 use crate::placement::create::replacing;
 use crate::print::{plain, print_json, print_one_json, print_one_yaml, print_yaml};
@@ -29,6 +32,9 @@ const EXAMPLES: &str = "\
 Examples:
   # The objects of a folder, on two clusters
   berth create work web -f deploy/ --clusters cluster1,cluster2
+
+  # As kubectl would apply it
+  kustomize build deploy/ | berth create work web -f - --clusters cluster1
 
   # On each cluster that a placement selects, now and later
   berth create work web -f web.yaml --placement team-a/app
@@ -51,7 +57,7 @@ pub(crate) struct Args {
     /// Name of the ManifestWorks, or of the ManifestWorkReplicaSet
     #[arg(value_name = "NAME", value_parser = name)]
     name: String,
-    /// Files with the objects, or folders of such files (repeatable)
+    /// Files with the objects, or folders of such files; '-' is standard input (repeatable)
     #[arg(
         short,
         long = "filename",
@@ -191,7 +197,7 @@ impl Args {
     /// A file cannot be read, or an object of it cannot be applied.
     fn wanted(&self) -> anyhow::Result<Vec<Wanted>> {
         let name = &self.name;
-        let spec = self.spec()?;
+        let spec = self.spec(objects(&self.files)?)?;
         let Some((space, placement)) = &self.placement else {
             let works = self.clusters.iter().map(|cluster| Wanted {
                 namespace: cluster.clone(),
@@ -220,8 +226,7 @@ impl Args {
         }])
     }
 
-    fn spec(&self) -> anyhow::Result<Value> {
-        let objects = berth_review::objects(&self.files)?;
+    fn spec(&self, objects: Vec<(Source, Value)>) -> anyhow::Result<Value> {
         if objects.is_empty() {
             bail!("-f: the files hold no object");
         }
@@ -232,6 +237,9 @@ impl Args {
                 bail!("{at}: {why}");
             }
             manifests.push(object);
+        }
+        if let Some(warning) = size_warning(&manifests) {
+            writeln!(io::stderr(), "Warning: {warning}")?;
         }
         let mut spec = json!({"workload": {"manifests": manifests}});
         if let Some((namespace, name)) = &self.executor {
@@ -328,6 +336,17 @@ impl Args {
     }
 }
 
+/// The sizes that count before the objects are sent. The limits are the hub's, and may be others there.
+fn size_warning(manifests: &[Value]) -> Option<String> {
+    let size: usize = manifests.iter().map(|it| it.to_string().len()).sum();
+    (size > MANIFEST_LIMIT).then(|| {
+        format!(
+            "the manifests have {size} bytes. The hub refuses more than {MANIFEST_LIMIT} unless its webhooks have a higher --manifestLimit, and \
+             stores at most 1.5 MiB in an object: make several works of them"
+        )
+    })
+}
+
 /// The placements of a replica set: those that are stored, since without one its ManifestWorks would be deleted, and the wanted one.
 fn placements(old: &Value, new: &Value) -> Value {
     let wanted = &new["placementRefs"][0];
@@ -383,6 +402,36 @@ mod tests {
         }
         let long = "a".repeat(189);
         assert!(name(&long).unwrap_err().contains("188"));
+    }
+
+    #[test]
+    fn objects_are_read_as_kubectl_reads_them() {
+        let args = parsed(&["-f", "a", "--clusters", "c1"]).unwrap();
+        let manifests = |text: &str| {
+            let spec = args.spec(berth_review::objects_in("a", text).unwrap());
+            spec.unwrap()["workload"]["manifests"].clone()
+        };
+        let hello = json!({
+            "apiVersion": "example.com/v1", "kind": "Hello", "metadata": {"name": "a"},
+            "spec": {"mode": null, "port": 80, "raw": {"a": null, "b": [null]}},
+        });
+        assert_eq!(manifests(&hello.to_string()), json!([hello]));
+        let list = json!({"kind": "List", "items": [hello], "metadata": null});
+        assert_eq!(manifests(&list.to_string()), json!([hello]));
+        let stream = format!("{hello}\n{hello}{hello}\n");
+        assert_eq!(manifests(&stream), json!([hello, hello, hello]));
+        let error = objects(&["https://example.com/a.yaml".into()]).unwrap_err();
+        assert!(error.to_string().contains("curl"), "{error}");
+    }
+
+    #[test]
+    fn sizes_are_named_before_manifests_are_sent() {
+        let manifest = |bytes: usize| Value::from("a".repeat(bytes - 2));
+        assert_eq!(size_warning(&[manifest(MANIFEST_LIMIT)]), None);
+        let warning = size_warning(&[manifest(MANIFEST_LIMIT), manifest(2)]).unwrap();
+        for figure in ["512002 bytes", "512000", "1.5 MiB"] {
+            assert!(warning.contains(figure), "{warning}");
+        }
     }
 
     #[test]

@@ -6,15 +6,19 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 use berth_api::work::{
-    ManifestWork, ManifestWorkReplicaSet, ManifestWorkSpec, UpdateStrategy, UpdateStrategyType,
+    Manifest, ManifestWork, ManifestWorkReplicaSet, ManifestWorkSpec, UpdateStrategy,
+    UpdateStrategyType,
 };
+use berth_review::drop_nulls;
+use berth_rules::plural;
 use berth_work_core::config::{Identity, Rules};
-use berth_work_core::{Holding, order, prescribed};
+use berth_work_core::{Holding, Mapped, Unusable, order, prescribed};
 use clap_complete::engine::ArgValueCandidates;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::complete;
+use crate::files::objects;
 use crate::hub::{HubArgs, HubConnection, namespace};
 use crate::print::{Table, plain, print_json, print_yaml};
 
@@ -59,7 +63,7 @@ pub struct Args {
         add = ArgValueCandidates::new(complete::clusters)
     )]
     namespace: String,
-    /// Files with ManifestWorks and ManifestWorkReplicaSets, instead of the hub (repeatable)
+    /// Files with ManifestWorks and ManifestWorkReplicaSets; '-' is standard input (repeatable)
     #[arg(short, long = "filename", value_name = "FILE", value_delimiter = ',')]
     files: Vec<PathBuf>,
     /// Output format: table; yaml or json prints the objects [default: table]
@@ -126,6 +130,13 @@ pub(super) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let mut code = ExitCode::SUCCESS;
     for source in sources {
         let (rendered, unusable) = render(&source);
+        for hint in hints(&source) {
+            writeln!(
+                err,
+                "Warning: {}",
+                plain(&format!("{}: {hint}", source.title))
+            )?;
+        }
         for it in rendered {
             for fault in &it.faults {
                 let object = &it.row[0];
@@ -175,7 +186,8 @@ async fn of_hub(args: &Args, name: &str) -> anyhow::Result<Source> {
 
 fn of_files(files: &[PathBuf]) -> anyhow::Result<Vec<Source>> {
     let mut sources = Vec::new();
-    for (at, object) in berth_review::objects(files)? {
+    for (at, mut object) in objects(files)? {
+        drop_own_nulls(&mut object);
         if ["ManifestWork", "ManifestWorkReplicaSet"]
             .iter()
             .any(|kind| object["kind"] == *kind)
@@ -187,6 +199,20 @@ fn of_files(files: &[PathBuf]) -> anyhow::Result<Vec<Source>> {
         bail!("-f: the files hold no ManifestWork and no ManifestWorkReplicaSet");
     }
     Ok(sources)
+}
+
+/// Removes null values, except those of manifests.
+fn drop_own_nulls(object: &mut Value) {
+    let pointer = match object["kind"].as_str() {
+        Some("ManifestWorkReplicaSet") => "/spec/manifestWorkTemplate/workload/manifests",
+        _ => "/spec/workload/manifests",
+    };
+    let manifests = object.pointer_mut(pointer);
+    let manifests = manifests.map(|it| std::mem::replace(it, Value::Array(Vec::new())));
+    drop_nulls(object);
+    if let (Some(manifests), Some(place)) = (manifests, object.pointer_mut(pointer)) {
+        *place = manifests;
+    }
 }
 
 // === impl Source ===
@@ -213,6 +239,15 @@ impl Source {
             resources: resources.collect(),
         })
     }
+
+    /// A manifest with its resource: the reported one, or a guess.
+    fn mapped(&self, ordinal: usize, manifest: &Manifest) -> Result<Mapped, Unusable> {
+        let it = prescribed(ordinal, manifest)?;
+        let reported = self.resources.iter().find(|(of, _)| *of == ordinal);
+        let resource = reported.map_or_else(|| plural(&it.kind), |(_, it)| it.clone());
+        let is_namespaced = !it.namespace.is_empty();
+        it.mapped(&resource, is_namespaced)
+    }
 }
 
 /// The objects in the order in which they are applied, and why other manifests cannot be used.
@@ -220,13 +255,7 @@ fn render(source: &Source) -> (Vec<Rendered>, Vec<String>) {
     let (mut rendered, mut unusable) = (Vec::new(), Vec::new());
     let spec = &source.spec;
     for (ordinal, manifest) in spec.workload.manifests.iter().enumerate() {
-        let found = prescribed(ordinal, manifest).and_then(|it| {
-            let reported = source.resources.iter().find(|(of, _)| *of == ordinal);
-            let resource = reported.map_or_else(|| plural(&it.kind), |(_, it)| it.clone());
-            let is_namespaced = !it.namespace.is_empty();
-            it.mapped(&resource, is_namespaced)
-        });
-        let mapped = match found {
+        let mapped = match source.mapped(ordinal, manifest) {
             Ok(mapped) => mapped,
             Err(why) => {
                 unusable.push(format!("manifest {ordinal}: {why}"));
@@ -265,6 +294,38 @@ fn render(source: &Source) -> (Vec<Rendered>, Vec<String>) {
     // Stable: objects of one rank stay in the order of the manifests.
     rendered.sort_by_key(|it| it.rank);
     (rendered, unusable)
+}
+
+/// Entries of manifestConfigs that would mean a manifest if they named its resource.
+fn hints(source: &Source) -> Vec<String> {
+    let spec = &source.spec;
+    let manifests = spec.workload.manifests.iter().enumerate();
+    let mapped: Vec<_> = manifests
+        .filter_map(|(ordinal, manifest)| source.mapped(ordinal, manifest).ok())
+        .collect();
+    let mut hints = Vec::new();
+    for (index, config) in spec.manifest_configs.iter().enumerate() {
+        let resource = &config.resource_identifier.resource;
+        let named = mapped.iter().filter(|mapped| {
+            // With the resource of the config.
+            let id = Identity {
+                group: mapped.prescribed.group(),
+                resource,
+                namespace: &mapped.namespace,
+                name: &mapped.prescribed.name,
+            };
+            Rules::of(std::slice::from_ref(config), &id) != Rules::default()
+        });
+        let resources: Vec<_> = named.map(|it| &it.resource).collect();
+        if let Some(meant) = resources.first()
+            && !resources.contains(&resource)
+        {
+            hints.push(format!(
+                "manifestConfigs[{index}].resourceIdentifier.resource: no manifest has this resource; did you mean {meant:?}?"
+            ));
+        }
+    }
+    hints
 }
 
 fn strategy(strategy: Option<&UpdateStrategy>) -> String {
@@ -315,45 +376,11 @@ fn conditions(rules: &Rules<'_>) -> String {
     names.collect::<Vec<_>>().join(",")
 }
 
-/// The resource of a kind: the plural of its name.
-fn plural(kind: &str) -> String {
-    let name = kind.to_lowercase();
-    let before = name.chars().rev().nth(1);
-    if name == "endpoints" {
-        name
-    } else if name.ends_with('y') && !before.is_some_and(|it| "aeiou".contains(it)) {
-        format!("{}ies", &name[..name.len() - 1])
-    } else if ["s", "x", "z", "ch", "sh"]
-        .iter()
-        .any(|it| name.ends_with(it))
-    {
-        format!("{name}es")
-    } else {
-        format!("{name}s")
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
-
-    #[test]
-    fn resources_are_plurals_of_kinds() {
-        for (kind, resource) in [
-            ("Deployment", "deployments"),
-            ("NetworkPolicy", "networkpolicies"),
-            ("Gateway", "gateways"),
-            ("Ingress", "ingresses"),
-            ("StorageClass", "storageclasses"),
-            ("Endpoints", "endpoints"),
-            ("Y", "ies"),
-            ("", "s"),
-        ] {
-            assert_eq!(plural(kind), resource, "{kind}");
-        }
-    }
 
     fn source(spec: Value, status: Value) -> Source {
         let object = json!({
@@ -364,6 +391,47 @@ mod tests {
 
     fn manifest(kind: &str, name: &str) -> Value {
         json!({"apiVersion": "v1", "kind": kind, "metadata": {"name": name, "namespace": "n"}})
+    }
+
+    #[test]
+    fn nulls_of_manifests_are_kept() {
+        let hello = json!({
+            "apiVersion": "example.com/v1", "kind": "Hello", "metadata": {"name": "a"}, "spec": {"mode": null},
+        });
+        let spec = json!({"workload": {"manifests": [hello]}, "manifestConfigs": null});
+        for (kind, spec) in [
+            ("ManifestWork", spec.clone()),
+            (
+                "ManifestWorkReplicaSet",
+                json!({"manifestWorkTemplate": spec}),
+            ),
+        ] {
+            let mut object =
+                json!({"kind": kind, "metadata": {"name": "w", "labels": null}, "spec": spec});
+            drop_own_nulls(&mut object);
+            assert_eq!(object["metadata"], json!({"name": "w"}), "{kind}");
+            let source = Source::new(&object, "w").unwrap();
+            assert_eq!(render(&source).0[0].object, hello, "{kind}");
+        }
+    }
+
+    #[test]
+    fn a_config_with_the_resource_of_no_manifest_gets_a_hint() {
+        let spec = |resource: &str| {
+            let id =
+                json!({"group": "batch", "resource": resource, "namespace": "shop", "name": "j*"});
+            json!({
+                "workload": {"manifests": [
+                    {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j", "namespace": "shop"}},
+                ]},
+                "manifestConfigs": [{"resourceIdentifier": id, "feedbackRules": [{"type": "WellKnownStatus"}]}],
+            })
+        };
+        let hint = "manifestConfigs[0].resourceIdentifier.resource: no manifest has this resource; did you mean \"jobs\"?";
+        for (resource, expected) in [("job", &[hint][..]), ("jobs", &[])] {
+            let source = source(spec(resource), json!({}));
+            assert_eq!(hints(&source), expected, "{resource}");
+        }
     }
 
     #[test]

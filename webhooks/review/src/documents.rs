@@ -14,22 +14,24 @@ pub struct NotYaml {
     problem: String,
 }
 
-/// Reads the documents of a YAML or JSON file. Those without content are left out.
+/// Reads the documents of a YAML or JSON file. Those without content are left out. JSON values may follow each other without a separator.
 ///
 /// # Errors
 /// The text is not YAML.
 pub fn documents(text: &str) -> Result<Vec<Value>, NotYaml> {
-    read(text).map_err(|error| {
-        let line = error.location().map_or(0, |location| location.line());
-        let message = error.to_string();
-        // Remove advice for programmers.
-        let advice = ", set DuplicateKeyPolicy in Options if acceptable";
-        let problem = message.lines().next().unwrap_or_default();
-        NotYaml {
-            document: before(text, usize::try_from(line).unwrap_or(usize::MAX)) + 1,
-            problem: problem.replace(advice, ""),
-        }
-    })
+    read(text)
+        .or_else(|error| stream(text).ok_or(error))
+        .map_err(|error| {
+            let line = error.location().map_or(0, |location| location.line());
+            let message = error.to_string();
+            // Remove advice for programmers.
+            let advice = ", set DuplicateKeyPolicy in Options if acceptable";
+            let problem = message.lines().next().unwrap_or_default();
+            NotYaml {
+                document: before(text, usize::try_from(line).unwrap_or(usize::MAX)) + 1,
+                problem: problem.replace(advice, ""),
+            }
+        })
 }
 
 fn read(text: &str) -> Result<Vec<Value>, serde_saphyr::Error> {
@@ -44,6 +46,16 @@ fn read(text: &str) -> Result<Vec<Value>, serde_saphyr::Error> {
         legacy_octal_numbers: true,
     };
     serde_saphyr::from_multiple_with_options(text.trim_start_matches('\u{feff}'), options)
+}
+
+/// The values of a JSON stream.
+fn stream(text: &str) -> Option<Vec<Value>> {
+    let text = text.trim_start_matches('\u{feff}');
+    if !text.trim_start().starts_with('{') {
+        return None;
+    }
+    let values = serde_json::Deserializer::from_str(text).into_iter();
+    values.collect::<Result<_, _>>().ok()
 }
 
 /// Returns the number of documents before the one with this line.
@@ -82,6 +94,21 @@ mod tests {
         let text = "[0400, 0644, 0, 00, 0o17, 0x1f, 10, -017, 1.5, 1e3, \"0644\", 0_7]";
         let expected = json!([256, 420, 0, 0, 15, 31, 10, -15, 1.5, 1000.0, "0644", 7]);
         assert_eq!(documents(text).unwrap(), [expected]);
+    }
+
+    #[test]
+    fn json_values_may_follow_each_other() {
+        for text in [
+            "{\"a\": 1}\n{\"b\": null}\n",
+            "\u{feff} {\"a\":1}{\"b\":null}",
+            "{\"a\": 1}\n---\n{\"b\": null}",
+        ] {
+            let expected = [json!({"a": 1}), json!({"b": null})];
+            assert_eq!(documents(text).unwrap(), expected, "{text:?}");
+        }
+        for text in ["{\"a\": 1}{", "{\"a\": 1} b", "{a: 1}{b: 1}"] {
+            assert!(documents(text).is_err(), "{text:?}");
+        }
     }
 
     #[test]

@@ -289,7 +289,7 @@ impl HubFiles {
 }
 
 /// Removes `null` values, which count as absent on a hub, too: `spec:` without a value is an empty `spec`.
-fn drop_nulls(value: &mut Value) {
+pub fn drop_nulls(value: &mut Value) {
     match value {
         Value::Object(fields) => {
             fields.retain(|_, value| !value.is_null());
@@ -312,7 +312,8 @@ fn inherit(item: &mut Value, api_version: &str, list_kind: &str) {
     }
 }
 
-/// Reads the objects of files and of the files of folders, and the items of lists, each with its document. No kind is left out.
+/// Reads the objects of files and of the files of folders, and the items of lists, each with its document. No kind is left out, and
+/// `null` values are kept.
 ///
 /// # Errors
 /// The first error; see [`FilesError`].
@@ -339,7 +340,6 @@ pub fn objects_in(file: &str, text: &str) -> Result<Vec<(Source, Value)>, FilesE
     let documents = documents(text).map_err(|error| at(error.document).fault(error))?;
     let mut objects = Vec::new();
     for (i, mut object) in documents.into_iter().enumerate() {
-        drop_nulls(&mut object);
         let text = |field: &str| object[field].as_str().unwrap_or_default().to_owned();
         let (api_version, kind) = (text("apiVersion"), text("kind"));
         match object.get_mut("items").map(Value::take) {
