@@ -14,6 +14,7 @@
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,15 +25,12 @@ use base64::prelude::{BASE64_STANDARD, Engine};
 use http::header::USER_AGENT;
 use http::{HeaderValue, Uri};
 use hyper::rt::{Read, Write};
-use hyper_rustls::{FixedServerNameResolver, HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy;
 use hyper_util::client::legacy::connect::proxy::Tunnel;
 use hyper_util::client::legacy::connect::{Connection, HttpConnector};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use kube::Config;
 use kube::client::ConfigExt;
-use rustls::client::Resumption;
-use rustls::pki_types::ServerName;
 use tokio::time::Instant;
 use tower::{BoxError, Service, ServiceBuilder, ServiceExt};
 use tracing::{info, warn};
@@ -42,6 +40,8 @@ use crate::answer::ResponseBody;
 use crate::api::HubService;
 use crate::error::{auth_words, causes};
 use crate::kubeconfig::{Environment, Loaded, files_of, load, parse};
+use crate::tls::tls;
+use crate::values::check;
 
 /// How often files are compared.
 pub(crate) const PERIOD: Duration = Duration::from_secs(10);
@@ -60,9 +60,6 @@ const PING: Duration = Duration::from_secs(30);
 
 /// How long the response to a ping may take.
 const PONG: Duration = Duration::from_secs(15);
-
-/// TLS sessions that are kept for the next connection: those of one server, which rustls counts as eight.
-const SESSIONS: usize = 8;
 
 /// Connections that are replaced when their credentials change.
 pub(crate) struct Connections(Arc<Inner>);
@@ -134,13 +131,7 @@ impl Connections {
                 timing: access.timing,
                 sharing: access.sharing,
             };
-            let pool = pool(&config, manner).map_err(|error| match error {
-                ConnectError::Unusable { server, why } => ConnectError::Kubeconfig {
-                    source_name: name,
-                    why: format!("{server}: {why}"),
-                },
-                error => error,
-            })?;
+            let pool = pool(&config, manner).map_err(|error| named(error, &name))?;
             let source = Source {
                 server: config.cluster_url.clone(),
                 manner,
@@ -175,7 +166,9 @@ impl Connections {
     pub(crate) async fn of_kubeconfig(text: &str, name: &str) -> Result<Self, ConnectError> {
         let config = parse(text, name)?;
         let manner = Manner::one_each(Timing::COMMAND);
-        blocking(move || Ok(Self::fixed(pool(&config, manner)?))).await
+        let name = name.to_owned();
+        let open = move || pool(&config, manner).map_err(|error| named(error, &name));
+        blocking(open).await.map(Self::fixed)
     }
 
     fn new(pool: Pool, source: Option<Source>, paths: Vec<PathBuf>, used: u64) -> Self {
@@ -286,11 +279,14 @@ impl Inner {
 
 impl Source {
     fn pool(&self) -> Result<(Pool, Vec<PathBuf>), ConnectError> {
-        let (config, files) = match &self.from {
-            From::Config(config) => ((**config).clone(), files_of(config).collect()),
+        let (config, files, name) = match &self.from {
+            From::Config(config) => {
+                let files = files_of(config).collect();
+                ((**config).clone(), files, "the configuration".to_owned())
+            }
             From::Kubeconfig(access) => {
                 let loaded = load(access, &Environment::of_process())?;
-                (loaded.config, loaded.files)
+                (loaded.config, loaded.files, loaded.name)
             }
         };
         if config.cluster_url != self.server {
@@ -302,7 +298,8 @@ impl Source {
                 ),
             });
         }
-        Ok((pool(&config, self.manner)?, files))
+        let pool = pool(&config, self.manner).map_err(|error| named(error, &name))?;
+        Ok((pool, files))
     }
 }
 
@@ -316,6 +313,17 @@ async fn blocking<T: Send + 'static>(
             why: error.to_string(),
         })
     })
+}
+
+/// The error with the name of the kubeconfig.
+fn named(error: ConnectError, name: &str) -> ConnectError {
+    match error {
+        ConnectError::Unusable { server, why } => ConnectError::Kubeconfig {
+            source_name: name.to_owned(),
+            why: format!("{server}: {why}"),
+        },
+        error => error,
+    }
 }
 
 /// A digest of files. A missing file differs from an empty one.
@@ -333,6 +341,7 @@ fn pool(config: &Config, manner: Manner) -> Result<Pool, ConnectError> {
         server: shown(&config.cluster_url),
         why,
     };
+    check(config).map_err(|fault| unusable(fault.to_string()))?;
     let believes_nobody = config.root_cert.as_ref().is_some_and(Vec::is_empty);
     if believes_nobody && config.cluster_url.scheme_str() == Some("https") {
         return Err(unusable(
@@ -373,11 +382,11 @@ fn service(config: &Config, manner: Manner) -> Result<HubService, BoxError> {
     match proxy.scheme_str() {
         Some("http") => over(config, manner.sharing, tunnel(proxy, tcp)?),
         Some("https") => {
-            let tls = config.rustls_https_connector_with_connector(tcp)?;
+            let tls = tls(config, Sharing::OneEach, tcp)?;
             over(config, manner.sharing, tunnel(proxy, tls)?)
         }
         scheme => Err(format!(
-            "a proxy of scheme {} is not supported: name an HTTP proxy as proxy-url of the kubeconfig or in HTTPS_PROXY",
+            "proxy-url, or else HTTPS_PROXY: a proxy of scheme {} is not supported: name an HTTP proxy",
             scheme.unwrap_or("none")
         )
         .into()),
@@ -440,33 +449,19 @@ where
     let mut named = config.clone();
     let agent = concat!("berth/", env!("CARGO_PKG_VERSION"));
     (named.headers).push((USER_AGENT, HeaderValue::from_static(agent)));
+    // kube panics on a token of an exec plugin that no header can have.
+    let auth = catch_unwind(AssertUnwindSafe(|| config.auth_layer()));
+    let auth = auth.map_err(|_| {
+        "the token of the kubeconfig's exec plugin or auth provider has a line end or another control character"
+    })?;
     let service = ServiceBuilder::new()
         .layer(config.base_uri_layer())
-        .option_layer(config.auth_layer()?)
+        .option_layer(auth?)
         .layer(named.extra_headers_layer()?)
         .map_response(|response: http::Response<_>| response.map(ResponseBody::Incoming))
         .map_err(BoxError::from)
         .service(http);
     Ok(HubService::new(service.map_err(Into::into)))
-}
-
-/// kube's TLS, with the protocols of this sharing, and without the room that rustls has for the sessions of 32 servers.
-fn tls<C>(config: &Config, sharing: Sharing, connector: C) -> Result<HttpsConnector<C>, BoxError> {
-    let mut tls = config.rustls_client_config()?;
-    tls.resumption = Resumption::in_memory_sessions(SESSIONS);
-    let mut builder = HttpsConnectorBuilder::new()
-        .with_tls_config(tls)
-        .https_or_http();
-    if let Some(name) = &config.tls_server_name {
-        let name = ServerName::try_from(name.clone())?;
-        builder = builder.with_server_name_resolver(FixedServerNameResolver::new(name));
-    }
-    Ok(match sharing {
-        Sharing::OneEach => builder.enable_http1().wrap_connector(connector),
-        Sharing::All | Sharing::AllBriefly => {
-            builder.enable_all_versions().wrap_connector(connector)
-        }
-    })
 }
 
 /// The URL without its path and the parts that may be secret.

@@ -12,13 +12,14 @@ use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use crate::access::{Access, ConnectError};
 use crate::connections::shown;
 use crate::error::causes;
+use crate::values::{Fault, check, take_token, tidy};
 
 /// A configuration, and the files it was read from.
 pub(crate) struct Loaded {
     pub(crate) config: Config,
     /// The context that was chosen; `None`: the cluster in which this process runs.
     pub(crate) context: Option<String>,
-    /// Kubeconfigs, and the certificates and keys that they name. Token files and the CA of a pod are reloaded by kube.
+    /// Kubeconfigs, and the certificates, keys and tokens that they name. The token and the CA of a pod are reloaded by kube.
     pub(crate) files: Vec<PathBuf>,
     /// The name of its origin in messages.
     pub(crate) name: String,
@@ -123,7 +124,8 @@ pub fn endpoint_in(text: &str, source_name: &str) -> Result<Endpoint, ConnectErr
         source_name: source_name.to_owned(),
         why,
     };
-    let kubeconfig = Kubeconfig::from_yaml(text).map_err(|error| wrong(words(&error)))?;
+    let mut kubeconfig = Kubeconfig::from_yaml(text).map_err(|error| wrong(words(&error)))?;
+    tidy(&mut kubeconfig, None);
     let access = Access::of_server(None);
     let context = chosen(&kubeconfig, &access).map_err(|error| match error {
         ConnectError::NoCurrentContext { .. } => wrong("it has no current context".to_owned()),
@@ -175,8 +177,8 @@ pub(crate) fn load(access: &Access, environment: &Environment) -> Result<Loaded,
         error => error,
     })?;
     files.extend(authority_of(&kubeconfig, &context));
-    let config = configured(kubeconfig, &context, &name)?;
-    files.extend(files_of(&config));
+    let (config, token_file) = configured(kubeconfig, &context, &name)?;
+    files.extend(files_of(&config).chain(token_file));
     Ok(Loaded {
         config: acting_as(config, access),
         context: Some(context),
@@ -190,18 +192,28 @@ pub(crate) fn parse(text: &str, name: &str) -> Result<Config, ConnectError> {
     let kubeconfig = Kubeconfig::from_yaml(text).map_err(|error| ConnectError::Kubeconfig {
         source_name: name.to_owned(),
         why: words(&error),
-    })?;
+    });
+    let mut kubeconfig = kubeconfig?;
+    tidy(&mut kubeconfig, None);
     let Some(context) = kubeconfig.current_context.clone() else {
         return Err(ConnectError::Kubeconfig {
             source_name: name.to_owned(),
             why: "it has no current context".to_owned(),
         });
     };
-    configured(kubeconfig, &context, name)
+    configured(kubeconfig, &context, name).map(|(config, _)| config)
 }
 
-/// The configuration of a context of this kubeconfig.
-fn configured(kubeconfig: Kubeconfig, context: &str, name: &str) -> Result<Config, ConnectError> {
+/// The configuration of a context of this kubeconfig, and the file with its token.
+fn configured(
+    kubeconfig: Kubeconfig,
+    context: &str,
+    name: &str,
+) -> Result<(Config, Option<PathBuf>), ConnectError> {
+    let wrong = |why: String| ConnectError::Kubeconfig {
+        source_name: name.to_owned(),
+        why,
+    };
     let has_proxy = proxy_of(&kubeconfig, context).is_some();
     let options = KubeConfigOptions {
         context: Some(context.to_owned()),
@@ -209,17 +221,17 @@ fn configured(kubeconfig: Kubeconfig, context: &str, name: &str) -> Result<Confi
     };
     let config = Config::from_custom_kubeconfig(kubeconfig, &options).now_or_never();
     let config = config.expect("kube only reads files here, and awaits nothing");
-    let mut config = config.map_err(|error| ConnectError::Kubeconfig {
-        source_name: name.to_owned(),
-        why: words(&error),
-    })?;
+    let mut config = config.map_err(|error| wrong(words(&error)))?;
+    let faulty = |fault: Fault| wrong(fault.to_string());
+    let token_file = take_token(&mut config.auth_info).map_err(faulty)?;
     if !has_proxy {
         // kube compares NO_PROXY with the proxy's host. It names servers.
         let matcher = Matcher::from_env();
         config.proxy_url =
             (config.proxy_url).filter(|_| matcher.intercept(&config.cluster_url).is_some());
     }
-    Ok(config)
+    check(&config).map_err(faulty)?;
+    Ok((config, token_file))
 }
 
 /// The files that are read again whenever connections are made.
@@ -279,10 +291,13 @@ fn found(access: &Access, environment: &Environment) -> Result<Option<Found>, Co
 }
 
 fn read(path: &Path, name: &str) -> Result<Kubeconfig, ConnectError> {
-    Kubeconfig::read_from(path).map_err(|error| ConnectError::Kubeconfig {
+    let read = Kubeconfig::read_from(path).map_err(|error| ConnectError::Kubeconfig {
         source_name: name.to_owned(),
         why: words(&error),
-    })
+    });
+    let mut kubeconfig = read?;
+    tidy(&mut kubeconfig, path.parent());
+    Ok(kubeconfig)
 }
 
 fn chosen(kubeconfig: &Kubeconfig, access: &Access) -> Result<String, ConnectError> {
@@ -341,7 +356,7 @@ fn words(error: &KubeconfigError) -> String {
         KubeconfigError::Parse(error) => {
             format!("it is no kubeconfig: {}", error.without_snippet())
         }
-        error => causes(error),
+        error => Fault::of(error).map_or_else(|| causes(error), |fault| fault.to_string()),
     }
 }
 

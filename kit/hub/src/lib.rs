@@ -30,6 +30,8 @@ mod call;
 mod connections;
 mod error;
 mod kubeconfig;
+mod tls;
+mod values;
 
 pub use access::{Access, ActAs, ConnectError, Sharing, Timing};
 pub use answer::{Answer, Chunks};

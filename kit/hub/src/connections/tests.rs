@@ -170,6 +170,29 @@ async fn a_client_certificate_that_changes_on_disk_is_used_without_a_restart() {
 }
 
 #[tokio::test]
+async fn a_token_file_is_trimmed_and_read_again() {
+    let _ = default_provider().install_default();
+    let (signer, folder) = (Signer::new(), tempfile::tempdir().unwrap());
+    let port = serve(&signer).await;
+    std::fs::write(folder.path().join("ca.crt"), signer.1.pem()).unwrap();
+    let token = folder.path().join("token");
+    std::fs::write(&token, "t1\n").unwrap();
+    let path = kubeconfig(&folder, port, "token: t0, tokenFile: token");
+    let hub = HubApi::connect(&Access::of_server(Some(path)))
+        .await
+        .unwrap();
+    assert_eq!(said(&hub).await, "0 bearer t1");
+    std::fs::write(&token, "\tt2\r\n").unwrap();
+    a_period_later().await;
+    assert_eq!(said(&hub).await, "0 bearer t2");
+
+    // A file that cannot be used leaves the token as it is.
+    std::fs::write(&token, "t3\nt4").unwrap();
+    a_period_later().await;
+    assert_eq!(said(&hub).await, "0 bearer t2");
+}
+
+#[tokio::test]
 async fn a_plugin_is_asked_again_when_its_credentials_are_not_accepted() {
     // What a plugin printed before is kept by the service; a 401 has it run once more.
     let _ = default_provider().install_default();

@@ -157,3 +157,25 @@ fn a_kubeconfig_in_memory_is_read_like_a_file() {
         assert!(!words.contains("my-secret"), "{words}");
     }
 }
+
+#[test]
+fn a_current_context_that_is_empty_is_that_of_the_next_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let next = kubeconfig(&folder, "next", "https://next:1");
+    let access = Access::of_command(None);
+    for before in [
+        "{current-context: ''}",
+        "{current-context: '', clusters: null, contexts: null, users: null, preferences: {}}",
+        "{current-context: null}",
+        "{}",
+        "",
+    ] {
+        let path = folder.path().join("before");
+        write(&path, before).unwrap();
+        let both = Environment {
+            kubeconfig: Some(env::join_paths([&path, &next]).unwrap()),
+            home: None,
+        };
+        assert_eq!(server(&access, &both), "https://next:1/", "{before}");
+    }
+}
