@@ -1,6 +1,7 @@
 //! The bootstrap kubeconfig: where the hub is, and the credentials for the first request.
 //!
-//! The file is read again every 10 s, so that a new token, URL or CA is used without a restart.
+//! The file, and the certificates, keys and tokens that it names, are read again every 10 s, so that a new token, URL or CA is used without
+//! a restart.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -21,8 +22,8 @@ pub(crate) struct Bootstrap {
     path: PathBuf,
     /// The flag that names the file, for messages.
     flag: &'static str,
-    /// The content that was read.
-    content: Option<Vec<u8>>,
+    /// The content that was read, and a digest of it with the files that it names.
+    content: Option<(Vec<u8>, Option<u64>)>,
     /// What it says, or why it cannot be used.
     read: Result<Hub, String>,
 }
@@ -62,12 +63,13 @@ impl Bootstrap {
         }
     }
 
-    /// Reads the file. Returns true if its content has changed.
+    /// Reads the file and those that it names. Returns true if their content has changed.
     pub(crate) async fn refresh(&mut self) -> bool {
         let (path, flag) = (self.path.clone(), self.flag);
         let known = self.content.clone().filter(|_| self.read.is_ok());
         let read = spawn_blocking(move || {
-            let content = std::fs::read(&path).ok();
+            let digest = berth_hub::digest(&Access::of_bootstrap(Some(path.clone())));
+            let content = std::fs::read(&path).ok().map(|it| (it, digest));
             let is_known = content.is_some() && content == known;
             (!is_known).then(|| (content, endpoint(&path, flag)))
         });
@@ -111,4 +113,53 @@ fn endpoint(path: &Path, flag: &str) -> Result<HubEndpoint, String> {
         certificate_authority_data: read.certificate_authority_data,
         proxy_url: read.proxy_url,
     })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn files_that_it_names_are_read_again_as_itself() {
+        berth_certs::install_provider();
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let write = |name: &str, content: &str| std::fs::write(at(name), content).unwrap();
+        let kubeconfig = "{current-context: c, contexts: [{name: c, context: {cluster: c, user: u}}], \
+                          clusters: [{name: c, cluster: {server: 'https://h', insecure-skip-tls-verify: true}}], \
+                          users: [{name: u, user: {tokenFile: token}}]}";
+        write("kubeconfig", kubeconfig);
+        write("token", "t1\n");
+        let mut bootstrap = Bootstrap::new(at("kubeconfig"), "--bootstrap-kubeconfig");
+        assert!(bootstrap.refresh().await);
+        assert!(bootstrap.hub().is_ok(), "{:?}", bootstrap.hub());
+        assert!(!bootstrap.refresh().await);
+        write("token", "t2\n");
+        assert!(bootstrap.refresh().await, "the token has changed");
+        assert!(!bootstrap.refresh().await);
+
+        // Values that a library would panic on.
+        for (name, content, words) in [
+            ("token", "t\n3", "tokenFile: "),
+            ("token", "t3", ""),
+            (
+                "kubeconfig",
+                &*kubeconfig.replace("https://", ""),
+                "server: \"h\" has no scheme",
+            ),
+            ("kubeconfig", kubeconfig, ""),
+        ] {
+            write(name, content);
+            assert!(bootstrap.refresh().await, "{content}");
+            match bootstrap.hub() {
+                Ok(_) => assert_eq!(words, "", "{content}"),
+                Err(why) => {
+                    let file = format!("--bootstrap-kubeconfig {}: ", at("kubeconfig").display());
+                    assert!(why.starts_with(&file) && why.contains(words), "{why}");
+                    assert!(!words.is_empty(), "{why}");
+                }
+            }
+        }
+    }
 }

@@ -327,7 +327,7 @@ fn named(error: ConnectError, name: &str) -> ConnectError {
 }
 
 /// A digest of files. A missing file differs from an empty one.
-fn content(files: &[PathBuf]) -> u64 {
+pub(crate) fn content(files: &[PathBuf]) -> u64 {
     let mut hasher = DefaultHasher::new();
     for file in files {
         std::fs::read(file).ok().hash(&mut hasher);

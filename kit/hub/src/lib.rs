@@ -43,5 +43,5 @@ pub use call::{
 };
 pub use error::{CallError, Cause, Details, Refusal, StatusCause, causes, optional};
 pub use kubeconfig::{
-    Authorities, Endpoint, ServerAddress, contexts, endpoint, endpoint_in, server_address,
+    Authorities, Endpoint, ServerAddress, contexts, digest, endpoint, endpoint_in, server_address,
 };
