@@ -13,6 +13,7 @@ mod hub_component;
 mod leading;
 mod logging;
 mod open_files;
+mod panics;
 mod placement;
 mod ports;
 mod signals;
@@ -22,6 +23,7 @@ mod work;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    panics::report();
     berth_certs::install_provider();
     cli::run()
 }

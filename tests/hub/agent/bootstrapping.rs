@@ -120,6 +120,11 @@ async fn its_content_cannot_be_used() {
     let world = World::new().await;
     let good = std::fs::read_to_string(&world.bootstrap).unwrap();
     let token = "a-secret-token";
+    let with_token = |token: &str| {
+        let mut kubeconfig: Value = serde_json::from_str(&good).unwrap();
+        kubeconfig["users"][0]["user"] = json!({"token": token});
+        kubeconfig.to_string()
+    };
     for (content, words) in [
         (String::new(), "has no current context"),
         (good[..good.len() / 2].to_owned(), "it is no kubeconfig"),
@@ -128,6 +133,14 @@ async fn its_content_cannot_be_used() {
             "it is no kubeconfig",
         ),
         (good.replace("\"server\"", "\"other\""), "has no server"),
+        (
+            good.replace("https://", ""),
+            "has no scheme: write https://",
+        ),
+        (
+            with_token("a-secret-token\n"),
+            "token: its value has a line end",
+        ),
     ] {
         std::fs::write(&world.bootstrap, &content).unwrap();
         let mut agent = world.agent(&[]);
