@@ -100,7 +100,11 @@ impl Connection {
         let connection = Self::read(settings)?;
         let access = Access::of_agent(Some(settings.hub_kubeconfig.clone()));
         let hub = HubApi::connect(&access).await;
-        let hub = hub.map_err(|error| NoConnection::Kubeconfig(error.to_string()))?;
+        // The error names the file by another flag.
+        let hub = hub.map_err(|error| {
+            let error = error.to_string();
+            NoConnection::Kubeconfig(error.replacen("--kubeconfig", "--hub-kubeconfig-dir", 1))
+        })?;
         Ok((connection, hub))
     }
 
@@ -142,4 +146,36 @@ fn name_in(file: &Path) -> Option<String> {
     let name = std::fs::read_to_string(file).ok()?;
     let name = name.trim();
     (!name.is_empty()).then(|| name.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_kubeconfig_that_cannot_be_used_is_waited_for_and_named_with_its_field() {
+        berth_certs::install_provider();
+        let folder = std::env::temp_dir().join(format!("berth-connection-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let mut settings = Settings::new(folder.join("kubeconfig"), "test");
+        settings.cluster_name = Some("c1".to_owned());
+        for (server, token, words) in [
+            ("hub:6443", "t", "server: \"hub:6443\" has no scheme"),
+            ("https://hub:6443", "t\\n", "token: its value"),
+        ] {
+            let text = format!(
+                "{{current-context: c, contexts: [{{name: c, context: {{cluster: c, user: u}}}}], \
+                 clusters: [{{name: c, cluster: {{server: '{server}', insecure-skip-tls-verify: true}}}}], \
+                 users: [{{name: u, user: {{token: \"{token}\"}}}}]}}"
+            );
+            std::fs::write(&settings.hub_kubeconfig, text).unwrap();
+            let error = Connection::open(&settings).await.unwrap_err().to_string();
+            let file = format!(
+                "--hub-kubeconfig-dir {}: ",
+                settings.hub_kubeconfig.display()
+            );
+            assert!(error.contains(&file) && error.contains(words), "{error}");
+        }
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
 }
