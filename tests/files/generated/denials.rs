@@ -883,6 +883,16 @@ async fn warnings(page: &mut String, gate: &Gate) {
         ),
         (
             one_manifest(
+                "manifestConfigs",
+                json!([{
+                    "resourceIdentifier": { "resource": "configmap", "namespace": "app", "name": "web" },
+                    "updateStrategy": { "type": "CreateOnly" },
+                }]),
+            ),
+            "An identifier has the plural of the kind, as in a URL of the API server.",
+        ),
+        (
+            one_manifest(
                 "deleteOption",
                 json!({ "propagationPolicy": "SelectivelyOrphan" }),
             ),

@@ -233,8 +233,8 @@ async fn a_kind_that_is_not_served_is_named() {
         ),
         (
             "extensions/v1beta1",
-            "Ingress",
-            "extensions/v1beta1 has no such kind, networking.k8s.io/v1 has: change the apiVersion",
+            "Deployment",
+            "extensions/v1beta1 has no such kind, apps/v1 has: change the apiVersion",
         ),
         (
             "v1",
