@@ -121,6 +121,9 @@ async fn add_ons_are_shown_and_unknown_with_their_cluster() {
     hub.patch(&path, lease_of(60)).await;
     hub.renew(&name).await;
     hub.report_available(&name, "True").await;
+    // Until the controller knows it, it takes the add-on's word back.
+    hub.once(&path, "reachable", |it| taints(it).is_empty())
+        .await;
     hub.addon_is(&search, "True").await;
     hub.shows(&name, &[("search", "available")]).await;
     hub.delete(&search).await;

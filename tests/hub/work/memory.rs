@@ -105,8 +105,9 @@ async fn a_deleted_work_frees_its_share() {
 /// Small objects of one work. `BERTH_SMALL_OBJECTS` sets another number, for a measurement.
 const SMALL: usize = 10_000;
 
-/// Upper bound on the memory of an agent with one work of that many small objects, more than without, in KiB.
-const MOST: usize = 40 * 1024;
+/// Upper bounds on the memory of an agent with one work of that many small objects, more than without, in KiB: in the end, and while the status is
+/// written, which is a tree of values then.
+const MOST: [usize; 2] = [40 * 1024, 56 * 1024];
 
 #[tokio::test(flavor = "multi_thread")]
 async fn ten_thousand_small_objects_cost_less_than_40_mib() {
@@ -114,7 +115,7 @@ async fn ten_thousand_small_objects_cost_less_than_40_mib() {
     let count = count.map_or(SMALL, |it| it.parse().unwrap());
     let cluster = Cluster::private().await;
     let world = World::of(&cluster, &cluster).await;
-    let agent = world.agent_with(&["--works-memory=1Gi"]);
+    let agent = world.agent_of_image(&["--works-memory=1Gi"]);
     world.create("one", &[world.map("one", "1")]).await;
     world.reports("one", "T", "T").await;
     let peak = Peak::begin(&agent.process.child);
@@ -139,7 +140,10 @@ async fn ten_thousand_small_objects_cost_less_than_40_mib() {
     .await;
     let (kept, grown) = (peak.kept(), peak.grown());
     println!("{count} small objects: {kept} KiB, at most {grown} KiB");
-    assert!(grown < MOST, "{grown} KiB at most, {kept} KiB now");
+    assert!(
+        kept < MOST[0] && grown < MOST[1],
+        "{grown} KiB at most, {kept} KiB now"
+    );
 }
 
 /// Measures how much memory a process takes at most, from now on.

@@ -96,8 +96,23 @@ impl World {
         self.start(&[&lease, &long[..], flags].concat())
     }
 
+    /// With the settings of the allocator that the image has.
+    pub fn agent_of_image(&self, flags: &[&str]) -> WorkAgent {
+        let mut command = self.command(&[&["--disable-leader-election"], flags].concat());
+        command.envs([
+            ("MALLOC_MMAP_THRESHOLD_", "131072"),
+            ("MALLOC_TRIM_THRESHOLD_", "1048576"),
+            ("MALLOC_ARENA_MAX", "2"),
+        ]);
+        Self::watched(command)
+    }
+
     fn start(&self, flags: &[&str]) -> WorkAgent {
-        let process = Logged::start(self.command(flags));
+        Self::watched(self.command(flags))
+    }
+
+    fn watched(command: Command) -> WorkAgent {
+        let process = Logged::start(command);
         let watched = Watched::new(&process.child);
         WorkAgent {
             process,

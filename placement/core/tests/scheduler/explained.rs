@@ -220,9 +220,8 @@ fn a_misconfigured_placement_names_the_field_and_what_it_keeps() {
 
 #[test]
 fn an_expression_that_costs_too_much_is_named_with_the_cluster_and_the_limit() {
-    let doubled = ".optMap(x, x + x)".repeat(12);
-    let expression =
-        format!(r#"optional.of("aaaaaaaaaaaaaaaa"){doubled}.optMap(x, x.matches(x)).value()"#);
+    let doubled = ".optMap(x, [x, x])".repeat(24);
+    let expression = format!(r#"optional.of([1]){doubled}.optMap(x, x == x).value()"#);
     let spec = json!({"predicates": [{"requiredClusterSelector": {"celSelector": {"celExpressions": [expression]}}}]});
     let mut inventory = Inventory {
         keeps_whole_clusters: true,
