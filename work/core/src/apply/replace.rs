@@ -6,10 +6,12 @@
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::vec;
 
 use serde_json::{Value, json};
 
+use super::cuts::Ignored;
 use super::failure::is_immutable;
 use super::strategy::Strategy;
 use super::{Applying, Asked, Outcome};
@@ -79,11 +81,12 @@ impl Applying {
 
     /// Begins with the dry runs, for the object as it is.
     pub(super) fn try_first(&mut self, refusal: Refusal, live: &Value) -> Step<Outcome> {
-        let (body, visible) = self.merged_part(live);
+        let visible = self.visible(live);
         let entries = entries(live);
         let is_built_in = is_built_in(self.object.prescribed.group());
         let roots = roots(&entries);
-        let attempts = branches::attempts(&body, &visible, &roots, is_built_in, &refusal.causes);
+        let attempts =
+            branches::attempts(self.least(), &visible, &roots, is_built_in, &refusal.causes);
         self.try_next(Trial {
             refusal,
             live: live.clone(),
@@ -105,10 +108,9 @@ impl Applying {
             // The whole object is written, which is refused or not.
             return self.decide(&live, None);
         }
-        let (body, _) = self.merged_part(&live);
         let entries = entries(&live);
         self.asked = Asked::Try;
-        Step::Try(self.laid_over(&body, &live, &roots(&entries)))
+        Step::Try(self.laid_over(self.least(), &live, &roots(&entries)))
     }
 
     /// The dry run went well: what it lacked is claimed.
@@ -158,26 +160,30 @@ impl Applying {
         body
     }
 
-    /// What is applied of the manifest, and the object without what is ignored.
-    fn merged_part(&self, live: &Value) -> (Value, Value) {
-        let Strategy::ServerSide(settings) = &self.strategy else {
-            return (self.body.clone(), live.clone());
-        };
-        let Some(ignored) = &settings.ignored else {
-            return (self.body.clone(), live.clone());
+    fn ignored(&self) -> Option<&Ignored> {
+        match &self.strategy {
+            Strategy::ServerSide(settings) => settings.ignored.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// The least that is applied of the manifest.
+    fn least(&self) -> &Value {
+        self.ignored().map_or(&self.body, |it| &it.unchanged)
+    }
+
+    /// The object without what is ignored.
+    fn visible<'a>(&self, live: &'a Value) -> Cow<'a, Value> {
+        let Some(ignored) = self.ignored() else {
+            return Cow::Borrowed(live);
         };
         let mut visible = live.clone();
+        let budget = &mut ignore::Budget::default();
         // An expression that fails leaves the object as it is: then nothing may go.
-        let cut = ignore::cut(
-            &mut visible,
-            &ignored.fields,
-            |_| true,
-            &mut ignore::Budget::default(),
-        );
-        if cut.is_err() {
-            visible = ignored.unchanged.clone();
+        match ignore::cut(&mut visible, &ignored.fields, |_| true, budget) {
+            Ok(()) => Cow::Owned(visible),
+            Err(_) => Cow::Owned(ignored.unchanged.clone()),
         }
-        (ignored.unchanged.clone(), visible)
     }
 
     /// The field manager of the content.
