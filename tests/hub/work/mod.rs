@@ -18,6 +18,7 @@ mod grants_model;
 mod ignoring;
 mod kills;
 mod labels;
+mod large;
 mod memory;
 mod moving;
 mod pairs;

@@ -1,21 +1,39 @@
 //! Bounds the status of a ManifestWork with very many manifests, which the API server would not store.
 
 use berth_api::conditions::{FALSE, TRUE, condition_of, manifest, manifest_work};
-use berth_api::work::ManifestCondition;
+use berth_api::work::{ManifestCondition, ManifestWork};
 
-/// Upper bound on the states of the objects, in bytes as JSON. An API server stores at most 1.5 MiB for a ManifestWork, of which its manifests
-/// may take 512,000 bytes: <https://etcd.io/docs/v3.5/dev-guide/limit/>.
-pub(crate) const LARGEST: usize = 900_000;
+/// What an API server stores of an object at most, in bytes: <https://etcd.io/docs/v3.5/dev-guide/limit/>.
+pub(crate) const STORED: usize = 3 << 19;
+
+/// Upper bound on the states of the objects, in bytes as JSON, if the manifests take no more than the 512,000 bytes that the gate lets through.
+const LARGEST: usize = 900_000;
+
+/// What metadata and conditions of a ManifestWork take at most, as a rule. One with more gets a shorter status once the API server has refused
+/// the first.
+const REST: usize = STORED - LARGEST - 512_000;
 
 /// Fewer states are never too large.
 const FEW: usize = 64;
 
+/// Upper bound on the states of the objects of this work, in bytes as JSON.
+pub(crate) fn room(work: &ManifestWork) -> usize {
+    let manifests = work.spec.workload.manifests.iter();
+    let manifests: usize = manifests.map(|it| it.text().len() + 1).sum();
+    let configs = &work.spec.manifest_configs;
+    let configs = serde_json::to_vec(configs).map_or(0, |it| it.len());
+    STORED
+        .saturating_sub(REST + manifests + configs)
+        .min(LARGEST)
+}
+
 /// Leaves out states until the others fit. States that say more than that an object is as prescribed are left out last. Returns the number
 /// of those that were left out.
-pub(crate) fn bound(states: &mut Vec<ManifestCondition>, largest: usize) -> usize {
+pub(crate) fn bound(states: &mut Vec<ManifestCondition>, largest: impl Fn() -> usize) -> usize {
     if states.len() <= FEW {
         return 0;
     }
+    let largest = largest();
     let sizes: Vec<_> = states.iter().map(size).collect();
     if sizes.iter().sum::<usize>() <= largest {
         return 0;
@@ -82,9 +100,9 @@ mod tests {
         let all: Vec<_> = (0..100).map(|at| state(at, "True")).collect();
         let mut states = all.clone();
         let size = all.iter().map(size).sum();
-        assert_eq!(bound(&mut states, size), 0);
+        assert_eq!(bound(&mut states, || size), 0);
         assert_eq!(states, all);
-        assert_eq!(bound(&mut states, size - 1), 1);
+        assert_eq!(bound(&mut states, || size - 1), 1);
         assert_eq!(states, all[..99]);
     }
 
@@ -93,7 +111,7 @@ mod tests {
         let of = |at| state(at, if at % 10 == 9 { "False" } else { "True" });
         let mut states: Vec<_> = (0..100).map(of).collect();
         let one = size(&states[0]);
-        let left_out = bound(&mut states, one * 12);
+        let left_out = bound(&mut states, || one * 12);
         assert_eq!(left_out + states.len(), 100);
         let ordinals = states.iter().map(|it| it.resource_meta.ordinal);
         let ordinals: Vec<_> = ordinals.collect();
@@ -109,6 +127,6 @@ mod tests {
     #[test]
     fn a_few_large_states_stay() {
         let mut states: Vec<_> = (0..FEW).map(|at| state(at, "True")).collect();
-        assert_eq!(bound(&mut states, 0), 0);
+        assert_eq!(bound(&mut states, || 0), 0);
     }
 }

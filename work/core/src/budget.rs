@@ -5,13 +5,17 @@
 //! - The decision depends on the claims only, not on their order: a restarted agent decides the same.
 //! - A work that is new, or whose change needs more, takes no room from a work that is applied.
 //! - A work that does not fit keeps no smaller one waiting.
+//! - A work whose objects no AppliedManifestWork can list is refused as a whole: an object that is not in the list would stay for ever.
 
 use std::collections::BTreeMap;
 
 use berth_api::conditions::{condition_of, manifest_work as of_work};
 use berth_api::labels::MANIFEST_WORK_CLEANUP;
-use berth_api::work::{ManifestConfigOption, ManifestWork};
+use berth_api::work::{AppliedManifestResourceMeta, Manifest, ManifestConfigOption, ManifestWork};
 use jiff::Timestamp;
+use serde::Deserialize;
+
+use crate::bound::STORED;
 
 /// What the agent keeps of a small manifest and its object, in bytes: identity, status, stored status, and the entry of the
 /// AppliedManifestWork. Measured by the most resident memory while 10,000 Namespaces of one work are applied and reported.
@@ -32,6 +36,13 @@ const TEXTS: u64 = 2;
 /// What a configuration costs in memory, for each byte of its JSON.
 const PER_BYTE_OF_CONFIGS: u64 = 4;
 
+/// Upper bound on the list of the objects of a work, in bytes as JSON: the rest of what an API server stores of an AppliedManifestWork is for
+/// its metadata.
+const LARGEST_LIST: u64 = STORED as u64 - 64 * 1024;
+
+/// The list of so many objects always fits: a name has at most 253 bytes, and a namespace, kind or version 63.
+const FEW: usize = 2_000;
+
 /// What a ManifestWork asks of the agent's memory. Lesser claims are served first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Claim {
@@ -41,6 +52,17 @@ pub struct Claim {
     pub created: Option<Timestamp>,
     /// The estimated memory, in bytes.
     pub cost: u64,
+    /// The estimated list of its objects in its AppliedManifestWork, in bytes; 0 if it fits in any case.
+    pub list: u64,
+}
+
+/// Why a ManifestWork is not carried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Excess {
+    /// Its estimated memory (in bytes) does not fit into the budget.
+    Memory(u64),
+    /// The estimated list of its objects (in bytes) does not fit into an AppliedManifestWork.
+    List(u64),
 }
 
 /// What was done about a ManifestWork already, as the hub has it.
@@ -64,6 +86,7 @@ impl Claim {
             standing: Standing::of(work),
             created: (work.metadata.creation_timestamp.as_ref()).map(|it| it.0),
             cost: cost(work),
+            list: list(&work.spec.workload.manifests),
         }
     }
 
@@ -97,36 +120,45 @@ impl Standing {
     }
 }
 
-/// Returns the works that do not fit into the budget (in bytes), with their costs.
+/// Returns the works that are not carried out within the budget (in bytes).
 #[must_use]
 pub fn refused<'a>(
     claims: impl IntoIterator<Item = (&'a str, Claim)>,
     budget: u64,
-) -> BTreeMap<&'a str, u64> {
+) -> BTreeMap<&'a str, Excess> {
     let mut claims: Vec<_> = claims.into_iter().collect();
     claims.sort_unstable_by_key(|(name, claim)| (claim.standing, claim.created, *name));
     let mut left = budget;
-    let refused =
-        claims
-            .into_iter()
-            .filter_map(|(name, claim)| match left.checked_sub(claim.cost) {
-                None => Some((name, claim.cost)),
-                Some(rest) => {
-                    left = rest;
-                    None
-                }
-            });
+    let refused = claims.into_iter().filter_map(|(name, claim)| {
+        if claim.list > LARGEST_LIST {
+            return Some((name, Excess::List(claim.list)));
+        }
+        match left.checked_sub(claim.cost) {
+            None => Some((name, Excess::Memory(claim.cost))),
+            Some(rest) => {
+                left = rest;
+                None
+            }
+        }
+    });
     refused.collect()
 }
 
 /// The message of the condition Applied of a work that is refused.
 #[must_use]
-pub fn message(cost: u64, budget: u64) -> String {
-    format!(
-        "Not applied: the ManifestWork takes about {} of the agent's memory, and the ManifestWorks before it leave less of {}. Objects that were applied before stay as they are. Delete or shrink ManifestWorks of this cluster, or raise --works-memory and the memory limit of the agent",
-        mib(cost),
-        mib(budget)
-    )
+pub fn message(excess: Excess, budget: u64) -> String {
+    match excess {
+        Excess::Memory(cost) => format!(
+            "Not applied: the ManifestWork takes about {} of the agent's memory, and the ManifestWorks before it leave less of {}. Objects that were applied before stay as they are. Delete or shrink ManifestWorks of this cluster, or raise --works-memory and the memory limit of the agent",
+            mib(cost),
+            mib(budget)
+        ),
+        Excess::List(list) => format!(
+            "Not applied: the list of its objects takes about {}, and an AppliedManifestWork can hold {}. Objects that were applied before stay as they are. Split the manifests over several ManifestWorks",
+            mib(list),
+            mib(LARGEST_LIST)
+        ),
+    }
 }
 
 /// A work without what costs memory: what the agent keeps of one that is refused.
@@ -174,6 +206,44 @@ fn cost(work: &ManifestWork) -> u64 {
     ]
     .into_iter()
     .fold(0, u64::saturating_add)
+}
+
+/// The bytes of the list of the objects of these manifests, as the agent will write it; 0 if it fits in any case.
+fn list(manifests: &[Manifest]) -> u64 {
+    #[derive(Default, Deserialize)]
+    #[serde(rename_all = "camelCase", default)]
+    struct Head {
+        api_version: String,
+        kind: String,
+        metadata: Metadata,
+    }
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Metadata {
+        name: String,
+        namespace: String,
+    }
+    if manifests.len() <= FEW {
+        return 0;
+    }
+    // A manifest of other types has no object.
+    let heads = manifests.iter().filter_map(|it| it.read::<Head>().ok());
+    let entries = heads.map(|head| {
+        let version = head.api_version.rsplit_once('/');
+        let (group, version) = version.unwrap_or(("", &head.api_version));
+        let entry = AppliedManifestResourceMeta {
+            group: group.to_owned(),
+            name: head.metadata.name,
+            namespace: head.metadata.namespace,
+            // Most resources are the plural of their kind.
+            resource: head.kind + "s",
+            uid: "0".repeat(36),
+            version: version.to_owned(),
+        };
+        // An entry is plain data, and serializing it cannot fail.
+        serde_json::to_vec(&entry).map_or(0, |it| bytes(it.len() + 1))
+    });
+    entries.sum()
 }
 
 /// What the labels and the finalizers of a ManifestWork cost. The AppliedManifestWork has the labels, too.

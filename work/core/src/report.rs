@@ -20,7 +20,7 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use crate::aggregate::{self, Counted};
-use crate::bound::{LARGEST, bound};
+use crate::bound::{bound, room};
 use crate::conditions;
 use crate::config::Rules;
 use crate::evaluate::{Evaluated, shortened};
@@ -100,10 +100,13 @@ pub enum Drift {
 /// was applied or failed in this generation.
 ///
 /// A ManifestWork that is being deleted keeps the states of its objects. Those in `observed` are updated.
+///
+/// The API server has refused the status as too large `too_large` times in this generation: each time the states have half as much room.
 #[must_use]
 pub fn report(
     work: &ManifestWork,
     observed: &[Observed<'_>],
+    too_large: u32,
     now: Timestamp,
 ) -> ManifestWorkStatus {
     let nothing = ManifestWorkStatus::default();
@@ -138,7 +141,9 @@ pub fn report(
         let message = "ManifestWork is being deleted".to_owned();
         conditions.set(of_work::DELETING, TRUE, of_work::WORK_DELETING, message);
     }
-    let left_out = bound(&mut manifests, LARGEST);
+    let left_out = bound(&mut manifests, || {
+        room(work) >> too_large.min(usize::BITS - 1)
+    });
     if left_out > 0 {
         conditions.append(
             of_work::AVAILABLE,

@@ -40,6 +40,8 @@ pub(crate) struct Progress {
     pub(crate) slots: Vec<Slot>,
     /// All manifests were tried once: the status may be written.
     pub(crate) is_tried: bool,
+    /// How often the hub has refused the status as too large.
+    pub(crate) too_large: u32,
     /// A kind may be served now, or not any more.
     pub(crate) is_stale: bool,
     /// Objects of former manifests that exist, and may not be in the stored list yet.

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use berth_api::work::ManifestWork;
 use berth_hub::{Call, CallError, segment};
-use berth_reconcile::{RawObject, Work};
-use berth_work_core::budget::{Claim, refused};
+use berth_reconcile::{RawObject, Work, now};
+use berth_work_core::budget::{Claim, Excess, message, refused};
 
 use super::HUB;
 use super::facts::{Fact, work};
@@ -23,8 +23,8 @@ pub(crate) struct Room {
     /// In bytes.
     budget: u64,
     works: HashMap<Arc<str>, Claimed>,
-    /// The works that were refused, with their costs.
-    refused: HashMap<Arc<str>, u64>,
+    /// The works that were refused.
+    refused: HashMap<Arc<str>, Excess>,
     /// The cost of the works that are kept with their manifests.
     kept: u64,
     /// A claim has changed since the last decision.
@@ -47,8 +47,8 @@ pub(crate) struct Changes {
     pub(crate) strip: Vec<Arc<str>>,
     /// These were refused, or could not be kept, and fit now.
     pub(crate) fit: Vec<Arc<str>>,
-    /// These are refused for the first time, or with another cost.
-    pub(crate) news: Vec<(Arc<str>, u64)>,
+    /// These are refused for the first time, or for another reason.
+    pub(crate) news: Vec<(Arc<str>, Excess)>,
 }
 
 // === impl Room ===
@@ -76,8 +76,8 @@ impl Room {
         self.works.get(name).is_some_and(|it| it.of == digest(work))
     }
 
-    /// Returns the cost of a work that is refused.
-    pub(crate) fn refuses(&self, name: &str) -> Option<u64> {
+    /// Returns why a work is refused.
+    pub(crate) fn refuses(&self, name: &str) -> Option<Excess> {
         self.refused.get(name).copied()
     }
 
@@ -130,11 +130,11 @@ impl Room {
         }
         let claims = self.works.iter().map(|(name, it)| (&**name, it.claim));
         let refused = refused(claims, self.budget);
-        let refused: HashMap<Arc<str>, u64> = (refused.into_iter())
-            .map(|(name, cost)| (name.into(), cost))
+        let refused: HashMap<Arc<str>, Excess> = (refused.into_iter())
+            .map(|(name, excess)| (name.into(), excess))
             .collect();
         for (name, work) in &mut self.works {
-            let Some(cost) = refused.get(name) else {
+            let Some(excess) = refused.get(name) else {
                 if self.refused.contains_key(name) || !work.is_kept {
                     changes.fit.push(Arc::clone(name));
                 }
@@ -144,8 +144,8 @@ impl Room {
                 self.kept -= work.claim.cost;
                 changes.strip.push(Arc::clone(name));
             }
-            if self.refused.get(name) != Some(cost) {
-                changes.news.push((Arc::clone(name), *cost));
+            if self.refused.get(name) != Some(excess) {
+                changes.news.push((Arc::clone(name), *excess));
             }
         }
         self.refused = refused;
@@ -165,13 +165,12 @@ fn digest(work: &ManifestWork) -> u64 {
 pub(crate) fn decide(on: &Work<Agent>) {
     let stripped = on.change(|world, wakes| {
         let changes = world.room.decide();
-        for (name, bytes) in &changes.news {
-            tracing::warn!(
-                work = &**name,
-                bytes,
-                budget = world.room.budget(),
-                "a ManifestWork is not applied: it does not fit into --works-memory"
-            );
+        let now = now().instant;
+        for (name, excess) in &changes.news {
+            if let Some(left_out) = world.lines.next(now) {
+                let why = message(*excess, world.room.budget());
+                tracing::warn!(work = &**name, left_out, "{why}");
+            }
         }
         for name in &changes.strip {
             world.strip(name);

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use berth_api::Now;
 use berth_api::plan::{Action, Plan, Target, Write};
 use berth_api::work::{ManifestResourceMeta, ManifestWork};
-use berth_work_core::budget;
+use berth_reconcile::queue::Done;
+use berth_reconcile::{Work, failed};
+use berth_work_core::budget::{self, Excess};
 use berth_work_core::report::{self, Applied, Drift, Live, Observed, report};
 use serde_json::json;
 
@@ -14,18 +16,33 @@ use super::facts::{has_finalizer, works};
 use super::metrics::Counts;
 use super::objects::{Entry, Known};
 use super::progress::{Slot, Target as Of, is_complete, is_object_complete};
-use super::world::Agent;
+use super::world::{Agent, Key};
 
 /// The name of the reconciler in metrics and logs.
 const STATUS: &str = "work-status";
+
+/// Writes the status of a ManifestWork when it changes.
+pub(crate) async fn work(on: &Work<Agent>, name: &Arc<str>) -> Done {
+    let done = on.attempt(&Key::Status(Arc::clone(name))).await;
+    done.unwrap_or_else(|failures| {
+        if failures.iter().any(|(failure, _)| failure.is_too_large()) {
+            on.change(|world, _| {
+                if let Some(progress) = world.progress.get_mut(name) {
+                    progress.too_large += 1;
+                }
+            });
+        }
+        failed(&failures)
+    })
+}
 
 /// What is due for the status of a ManifestWork.
 pub(crate) fn plan(world: &Agent, name: &str, now: Now) -> Plan {
     let Some(work) = world.works.get(name) else {
         return Plan::default();
     };
-    if let Some(cost) = world.room.refuses(name) {
-        return refused(world, work, cost, now);
+    if let Some(excess) = world.room.refuses(name) {
+        return refused(world, work, excess, now);
     }
     if !has_finalizer(work) || !world.room.has(name) {
         return Plan::default();
@@ -47,7 +64,8 @@ pub(crate) fn plan(world: &Agent, name: &str, now: Now) -> Plan {
             observed
         }
     };
-    let status = report(work, &observed, now.wall);
+    let too_large = progress.map_or(0, |it| it.too_large);
+    let status = report(work, &observed, too_large, now.wall);
     // The objects of a work may be thousands, and the patch takes memory, too.
     drop(observed);
     let mut plan = Plan::default();
@@ -61,11 +79,11 @@ pub(crate) fn plan(world: &Agent, name: &str, now: Now) -> Plan {
 }
 
 /// A patch of the conditions of a ManifestWork that is not carried out, if they differ.
-fn refused(world: &Agent, work: &Arc<ManifestWork>, cost: u64, now: Now) -> Plan {
+fn refused(world: &Agent, work: &Arc<ManifestWork>, excess: Excess, now: Now) -> Plan {
     if world.is_forgotten(work) {
         return Plan::default();
     }
-    let message = budget::message(cost, world.room.budget());
+    let message = budget::message(excess, world.room.budget());
     let conditions = report::refused(work, message, now.wall);
     let stored = work.status.as_ref().map_or(&[][..], |it| &it.conditions);
     match conditions == stored {

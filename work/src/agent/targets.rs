@@ -146,6 +146,7 @@ fn install(world: &mut Agent, name: &Arc<str>, ready: &Ready, mut slots: Vec<Slo
         owner: ready.owner().0,
         slots,
         is_tried: false,
+        too_large: 0,
         is_stale: false,
         unlisted,
         list_wait: None,

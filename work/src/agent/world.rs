@@ -233,11 +233,11 @@ impl Agent {
         let Some(work) = self.works.get_mut(name) else {
             return;
         };
-        let Some(cost) = self.room.refuses(name) else {
+        let Some(excess) = self.room.refuses(name) else {
             return;
         };
         let is_new = work.metadata.deletion_timestamp.is_none() && !has_finalizer(work);
-        let message = budget::message(cost, self.room.budget());
+        let message = budget::message(excess, self.room.budget());
         if is_new && report::is_refused(work, &message) {
             *work = Arc::clone(&self.of_refused);
         }
@@ -559,7 +559,7 @@ impl World for Agent {
     async fn work(on: &Work<Self>, key: &Key) -> Done {
         match key {
             Key::Work(name) => pass::work(on, name).await,
-            Key::Status(_) => on.settle(key).await,
+            Key::Status(name) => status::work(on, name).await,
             Key::Applied(name) => removal::work(on, name).await,
             Key::Table => {
                 table::update(on);
@@ -628,8 +628,8 @@ mod tests {
         for name in &names {
             let plan = status::plan(&world, name, now);
             assert_eq!(plan.writes.len(), 1, "{name} has to say so");
-            let cost = world.room.refuses(name).unwrap();
-            let message = budget::message(cost, world.room.budget());
+            let excess = world.room.refuses(name).unwrap();
+            let message = budget::message(excess, world.room.budget());
             let (meta, work) = large(name, Some(&message));
             world.work_changed(&meta, work, &mut wakes);
             assert!(world.is_forgotten(&world.works[&**name]), "{name}");

@@ -12,6 +12,7 @@ fn claim(standing: Standing, created: i64, cost: u64) -> Claim {
         standing,
         created: Some(Timestamp::from_second(created).unwrap()),
         cost,
+        list: 0,
     }
 }
 
@@ -169,7 +170,7 @@ fn a_stripped_work_keeps_what_it_is_known_and_removed_by() {
 
 #[test]
 fn the_message_has_the_figures() {
-    let message = message((22 << 20) + 1, 64 << 20);
+    let message = message(Excess::Memory((22 << 20) + 1), 64 << 20);
     assert!(
         message.contains("about 22.1 MiB") && message.contains("64.0 MiB"),
         "{message}"
@@ -201,8 +202,8 @@ proptest! {
         turned.rotate_left(turn.min(of.len()));
         prop_assert_eq!(&before, &refused(turned, budget), "the order does not count");
         // Each that is refused would not fit beside those before it.
-        for (name, cost) in &before {
-            prop_assert!(*cost > 0, "{name}");
+        for (name, excess) in &before {
+            prop_assert!(matches!(excess, Excess::Memory(1..)), "{name}");
         }
         let mut new = new;
         new.iter_mut().for_each(|it| it.standing = Standing::New);
@@ -222,4 +223,54 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn a_work_whose_objects_cannot_be_listed_is_refused_as_a_whole() {
+    let of = |count: usize, object: Value| {
+        Claim::of(&work(
+            json!({"spec": {"workload": {"manifests": vec![object; count]}}}),
+        ))
+    };
+    let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m12345", "namespace": "default"}});
+    let role = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "r".repeat(253), "namespace": "n".repeat(63)}});
+    let longest = AppliedManifestResourceMeta {
+        group: "g".repeat(253),
+        name: "n".repeat(253),
+        namespace: "n".repeat(63),
+        resource: "r".repeat(63),
+        uid: "u".repeat(36),
+        version: "v".repeat(63),
+    };
+    let longest = bytes(serde_json::to_vec(&longest).unwrap().len() + 1);
+    assert!(
+        bytes(FEW) * longest <= LARGEST_LIST + bytes(FEW) * 100,
+        "{longest}"
+    );
+    assert_eq!(of(FEW, map.clone()).list, 0, "not read");
+    for (sentence, claim, is_refused) in [
+        ("a few thousand", of(5_000, map.clone()), false),
+        ("ten thousand short names", of(10_000, map.clone()), false),
+        ("too many", of(13_000, map), true),
+        ("too long names", of(4_000, role), true),
+        (
+            "what is no object has no entry",
+            of(20_000, json!({"kind": 5})),
+            false,
+        ),
+    ] {
+        let refused = refused([("a", claim)], u64::MAX);
+        let expected = is_refused.then_some(Excess::List(claim.list));
+        assert_eq!(
+            refused.get("a").copied(),
+            expected,
+            "{sentence}: {}",
+            claim.list
+        );
+    }
+    let words = message(Excess::List(LARGEST_LIST + 1), 1);
+    assert!(
+        words.contains("1.5 MiB, and an AppliedManifestWork can hold 1.5 MiB"),
+        "{words}"
+    );
 }

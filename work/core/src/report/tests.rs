@@ -80,7 +80,7 @@ impl Work {
                 rules: Rules::of(&configs, &Identity::from(&it.meta)),
             });
         let observed: Vec<_> = observed.collect();
-        let status = report(&self.0, &observed, at(second));
+        let status = report(&self.0, &observed, 0, at(second));
         // What is reported is settled.
         self.0.status = Some(status.clone());
         let mut settled: Vec<_> = observed.clone();
@@ -88,7 +88,7 @@ impl Work {
             it.applied = None;
         }
         for again in [&observed, &settled] {
-            assert_eq!(report(&self.0, again, at(second + 1000)), status);
+            assert_eq!(report(&self.0, again, 0, at(second + 1000)), status);
         }
     }
 
@@ -948,9 +948,25 @@ fn the_status_of_very_many_manifests_is_bounded() {
             rules: Rules::of(&[], &Identity::from(meta)),
         })
         .collect();
-    let status = report(&work.0, &observed, at(0));
-    let size = serde_json::to_vec(&status).unwrap().len();
-    assert!((850_000..=910_000).contains(&size), "{size}");
+    let size = |status: &ManifestWorkStatus| serde_json::to_vec(status).unwrap().len();
+    let status = report(&work.0, &observed, 0, at(0));
+    assert!((850_000..=910_000).contains(&size(&status)));
+    let half = report(&work.0, &observed, 1, at(0));
+    assert!((400_000..=460_000).contains(&size(&half)));
+    let few = report(&work.0, &observed, 64, at(0));
+    assert_eq!(few.resource_status.manifests.len(), 64);
+    let manifest = json!({"data": {"k": "v".repeat(900_000)}});
+    let mut large = work.0.clone();
+    large
+        .spec
+        .workload
+        .manifests
+        .push(Manifest::new(&manifest).unwrap());
+    let status_of_large = report(&large, &observed, 0, at(0));
+    assert!(
+        (450_000..=520_000).contains(&size(&status_of_large)),
+        "what the manifests take is not there for the states"
+    );
     let states = status.resource_status.manifests.len();
     let available = condition_of(&status.conditions, "Available").unwrap();
     let left_out = format!(
@@ -964,7 +980,7 @@ fn the_status_of_very_many_manifests_is_bounded() {
     );
     work.0.status = Some(status.clone());
     assert!(
-        report(&work.0, &observed, at(1)) == status,
+        report(&work.0, &observed, 0, at(1)) == status,
         "nothing has changed"
     );
 }
