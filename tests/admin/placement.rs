@@ -84,9 +84,14 @@ async fn kinds(house: &House<&'static Cluster>) {
 
 /// Runs `berth` without a hub, with `HUB` and `CHANGED` in place of the folder's files.
 async fn offline(folder: &TempDir, line: &str) -> (i32, String, String) {
+    offline_with(HUB, folder, line).await
+}
+
+/// The same with these files of the hub.
+async fn offline_with(hub: &str, folder: &TempDir, line: &str) -> (i32, String, String) {
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     fs::create_dir_all(folder.path().join("hub")).unwrap();
-    fs::write(folder.path().join("hub/hub.yaml"), HUB).unwrap();
+    fs::write(folder.path().join("hub/hub.yaml"), hub).unwrap();
     fs::write(folder.path().join("changed.yaml"), CHANGED).unwrap();
     fs::write(
         folder.path().join("wrong.yaml"),
@@ -130,6 +135,32 @@ async fn files_explain_a_placement_without_a_hub() {
         "selected: 1 of 1 wanted",
         "PlacementDecisions still list these: c4",
     ] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+}
+
+#[tokio::test]
+async fn the_decisions_of_a_paused_placement_wait_for_no_controller() {
+    let folder = TempDir::new().unwrap();
+    let pause = r#"{name: app, namespace: team-a, annotations: {cluster.open-cluster-management.io/experimental-scheduling-disable: "true"}}"#;
+    let paused = HUB.replace("{name: app, namespace: team-a}", pause);
+    let line = "placement explain app -n team-a --hub-files HUB";
+    let (code, said, _) = offline_with(&paused, &folder, line).await;
+    assert_eq!(code, 0, "{said}");
+    for words in [
+        "its PlacementDecisions count as they are",
+        "no PlacementDecision lists these: c1",
+        "PlacementDecisions list these, which would not be selected: c4",
+    ] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    for (cluster, words) in [
+        ("c1", "no PlacementDecision lists it\n"),
+        ("c4", " app-decision-1 lists it\n"),
+    ] {
+        let line = format!("{line} --cluster {cluster}");
+        let (code, said, _) = offline_with(&paused, &folder, &line).await;
+        assert_eq!(code, 0, "{said}");
         assert!(said.contains(words), "{words}: {said}");
     }
 }

@@ -128,8 +128,10 @@ pub(super) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
         )
         .to_string();
         if stored.to_remove.contains(name) {
-            failure
-                .push_str("; a PlacementDecision still lists it, until the controller removes it");
+            failure.push_str("; a PlacementDecision still lists it");
+            if !stored.is_paused {
+                failure.push_str(", until the controller removes it");
+            }
         }
         anyhow::bail!("{failure}");
     };

@@ -87,18 +87,20 @@ impl<'a> One<'a> {
         for (index, taint) in self.taints().iter().enumerate() {
             field(if index == 0 { "Taints" } else { "" }, taint)?;
         }
+        let is_paused = explanation.stored.is_paused;
         let listed = match (&cluster.decision, cluster.result.is_selected()) {
             (Some(name), true) => name.clone(),
+            (Some(name), false) if is_paused => format!("{name} lists it"),
             (Some(name), false) => format!("{name} still lists it; the controller is to remove it"),
-            (None, true) => "no PlacementDecision lists it yet".to_owned(),
-            (None, false) => "no PlacementDecision lists it".to_owned(),
+            (None, true) if !is_paused => "no PlacementDecision lists it yet".to_owned(),
+            (None, _) => "no PlacementDecision lists it".to_owned(),
         };
         field("Decision", &listed)?;
         let differs = cluster.decision.is_some() != cluster.result.is_selected();
-        if explanation.stored.is_paused {
+        if is_paused {
             field(
                 "Note",
-                "the placement is paused by its annotation experimental-scheduling-disable=true",
+                "the placement is paused by its annotation experimental-scheduling-disable=true: its PlacementDecisions count as they are",
             )?;
         } else if let Some(controller) = controller.filter(|_| differs) {
             field("Note", controller)?;

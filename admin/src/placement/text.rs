@@ -239,7 +239,7 @@ fn stored(explanation: &Explanation, controller: Option<&str>) -> Vec<String> {
     }
     if stored.is_paused {
         notes.push(
-            "the placement is paused: the controller leaves it alone while the annotation \
+            "the placement is paused: the controller leaves it alone, and its PlacementDecisions count as they are, while the annotation \
              cluster.open-cluster-management.io/experimental-scheduling-disable is \"true\""
                 .to_owned(),
         );
@@ -262,11 +262,16 @@ fn stored(explanation: &Explanation, controller: Option<&str>) -> Vec<String> {
     }
     if !stored.to_add.is_empty() {
         let names = first(&stored.to_add);
-        notes.push(format!("no PlacementDecision lists these yet: {names}"));
+        let yet = if stored.is_paused { "" } else { " yet" };
+        notes.push(format!("no PlacementDecision lists these{yet}: {names}"));
     }
     if !stored.to_remove.is_empty() {
         let names = first(&stored.to_remove);
-        notes.push(format!("PlacementDecisions still list these: {names}"));
+        let words = match stored.is_paused {
+            true => "PlacementDecisions list these, which would not be selected",
+            false => "PlacementDecisions still list these",
+        };
+        notes.push(format!("{words}: {names}"));
     }
     notes.extend(controller.map(str::to_owned));
     notes

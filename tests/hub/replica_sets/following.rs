@@ -44,6 +44,30 @@ async fn works_follow_the_decisions_and_go_with_the_replica_set() {
     assert!(hub.works("a").await.is_empty());
 }
 
+/// As disaster recovery does: the placement controller leaves the placement alone, and another client writes its PlacementDecision.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn works_follow_the_decisions_that_another_client_writes_for_a_paused_placement() {
+    let hub = Hub::new().await;
+    let clusters = hub.clusters(3).await;
+    hub.place("p", &clusters[..2]).await;
+    let _working = Working::start(&hub).await;
+    hub.replicate("a", json!({"type": "All"})).await;
+    hub.makes("a", 1, &clusters[..2]).await;
+    // A PlacementDecision that is shorter than the status says is half-written.
+    hub.list("p", &clusters[1..2]).await;
+    hub.condition_with("a", "PlacementVerified", "True AsExpected", "list 1 of 2")
+        .await;
+    hub.makes("a", 1, &clusters[..2]).await;
+    let pause = "cluster.open-cluster-management.io/experimental-scheduling-disable";
+    let paused = json!({"metadata": {"annotations": {pause: "true"}}});
+    hub.patch(&hub.placement("p"), paused).await;
+    hub.makes("a", 1, &clusters[1..2]).await;
+    hub.list("p", &clusters[2..]).await;
+    hub.makes("a", 1, &clusters[2..]).await;
+    hub.list("p", &[]).await;
+    hub.makes("a", 1, &[]).await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_changed_reference_deletes_the_works_of_the_former_placement() {
     let hub = Hub::new().await;

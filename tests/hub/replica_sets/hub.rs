@@ -120,6 +120,12 @@ impl Hub {
 
     /// Has a placement select these clusters, as the placement controller does: the status of the Placement is written last.
     pub async fn select(&self, placement: &str, clusters: &[String]) {
+        self.list(placement, clusters).await;
+        self.evaluated(placement, clusters.len()).await;
+    }
+
+    /// Has the PlacementDecision of a placement list these clusters.
+    pub async fn list(&self, placement: &str, clusters: &[String]) {
         let decisions = clusters
             .iter()
             .map(|it| json!({"clusterName": it, "reason": ""}));
@@ -129,7 +135,6 @@ impl Hub {
             self.namespace
         );
         self.patch(&path, status).await;
-        self.evaluated(placement, clusters.len()).await;
     }
 
     /// Has the status of a placement say that it selects so many clusters.

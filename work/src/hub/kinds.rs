@@ -40,7 +40,7 @@ pub(super) struct PlacementFact {
     pub(super) selected: usize,
     /// It has been evaluated: its status is written last.
     pub(super) is_evaluated: bool,
-    /// Its PlacementDecisions are written by another client, and it may have no status.
+    /// Its PlacementDecisions are written by another client, and its status is absent or old.
     pub(super) is_paused: bool,
 }
 

@@ -120,11 +120,12 @@ impl View {
         let placed = set.placements.iter().filter_map(|it| {
             let placement = place(&at.0, &it.name);
             let fact = self.placements.get(&placement)?;
-            // While the placement controller evaluates a new placement, its PlacementDecisions exist and are not complete.
+            // While the placement controller evaluates a placement, its PlacementDecisions exist and are not complete, until the
+            // status agrees. Nobody writes the status of one that is paused: its PlacementDecisions count as they are.
             let is_decided = fact.is_paused && self.decisions.contains_key(&placement);
             let placed = Placed {
                 groups: self.groups(&placement),
-                selected: fact.selected,
+                selected: if is_decided { 0 } else { fact.selected },
                 is_new: !fact.is_evaluated && !is_decided,
             };
             Some((it.name.clone(), placed))

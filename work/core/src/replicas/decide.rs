@@ -34,7 +34,8 @@ pub struct Facts<'a> {
 pub struct Placed {
     /// The clusters, as its PlacementDecisions list them, by decision group.
     pub groups: Vec<RolloutGroup>,
-    /// The number of clusters that it selects, by its status. While fewer are listed, ManifestWorks stay.
+    /// The number of clusters that it selects, by its status; 0 if the status does not count. While fewer are listed,
+    /// ManifestWorks stay.
     pub selected: usize,
     /// It has no PlacementDecision, and was never evaluated: it may have been created again. Until then, ManifestWorks stay.
     pub is_new: bool,

@@ -192,11 +192,48 @@ fn works_stay_while_a_placement_that_was_created_again_is_evaluated() {
             } else {
                 view.remove(Kind::Decision, &super::place("ns", "d"));
             }
-            // The decisions of a paused placement are those of another client, which may write no status.
-            let goes = gone || paused && empty && placement["status"].is_null();
+            // The decisions of a paused placement are those of another client, which writes no status.
+            let goes = gone || paused && empty;
             let expected: &[&str] = if goes { &["delete c1/w"] } else { &[] };
             assert_eq!(due(&view), expected, "{sentence}, paused: {paused}");
         }
+    }
+}
+
+/// Another client shortens a PlacementDecision. The status of a paused placement is from before the pause.
+#[test]
+fn a_paused_placement_selects_what_its_decisions_list_whatever_its_status_counts() {
+    for (sentence, paused, listed, goes) in [
+        ("as many as counted", "true", Some(vec!["c1", "c2"]), false),
+        ("shortened", "true", Some(vec!["c2"]), true),
+        ("emptied", "true", Some(vec![]), true),
+        ("no PlacementDecision: nobody says so", "true", None, false),
+        ("half-written", "false", Some(vec!["c2"]), false),
+        ("emptied, not paused", "false", Some(vec![]), false),
+    ] {
+        let mut view = view();
+        let stored = work("ns.a", json!([1]));
+        view.apply(at("c1", "w"), fact(Kind::Work, &stored));
+        let placement = json!({
+            "metadata": {"name": "p", "namespace": "ns", "annotations": {
+                "cluster.open-cluster-management.io/experimental-scheduling-disable": paused,
+            }},
+            "status": {"conditions": [{}], "numberOfSelectedClusters": 2},
+        });
+        view.apply(at("ns", "p"), fact(Kind::Placement, &placement));
+        match listed {
+            Some(listed) => {
+                let decided = decision("p", "g", &listed);
+                view.apply(at("ns", "d"), fact(Kind::Decision, &decided));
+            }
+            None => drop(view.remove(Kind::Decision, &at("ns", "d"))),
+        }
+        let due = due(&view);
+        assert_eq!(
+            due.contains(&"delete c1/w".to_owned()),
+            goes,
+            "{sentence}: {due:?}"
+        );
     }
 }
 
