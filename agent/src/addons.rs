@@ -92,14 +92,8 @@ impl AddonManagement<'_> {
         );
         let work = Arc::clone(engine.work());
         work.watch(Kind, row(cluster));
-        let supervisor = Supervisor::new(
-            settings,
-            clusters,
-            term,
-            hub,
-            connection.kubeconfig.clone(),
-            Arc::clone(&work),
-        );
+        let supervisor =
+            Supervisor::new(settings, clusters, term, hub, connection, Arc::clone(&work));
         let follow_standing = async {
             loop {
                 let now = is_managed(&states.borrow_and_update().hub);

@@ -23,6 +23,8 @@ const COUNT_AGAIN: Duration = Duration::from_secs(300);
 /// The state of an exchange. All of it can be read again from the two clusters.
 pub(crate) struct Exchange<'a> {
     pub(crate) store: &'a Store,
+    /// The agent's user name on the hub, with which it asks for an add-on.
+    user: Option<&'a str>,
     /// `None`: not known yet.
     pub(crate) secret: Option<Option<Stored>>,
     /// `None`: not known yet.
@@ -38,10 +40,19 @@ impl<'a> Exchange<'a> {
     pub(crate) fn new(store: &'a Store) -> Self {
         Self {
             store,
+            user: None,
             secret: None,
             pending: None,
             followed: None,
             others_pending: (0, Instant::now()),
+        }
+    }
+
+    /// The exchange for an add-on, with which the agent asks as this user.
+    pub(crate) fn for_addon(store: &'a Store, user: &'a str) -> Self {
+        Self {
+            user: Some(user),
+            ..Self::new(store)
         }
     }
 
@@ -185,7 +196,7 @@ impl<'a> Exchange<'a> {
         api: &HubApi,
     ) -> Result<(), Failed> {
         // Some hubs let agents create requests, and not list them.
-        let others = request::others_pending(api, asked, name).await;
+        let others = request::others_pending(api, asked, self.user, name).await;
         let others = others.unwrap_or_default();
         self.others_pending = (others, Instant::now());
         if others >= MOST_PENDING {

@@ -2,17 +2,15 @@
 
 use std::sync::Arc;
 
-use base64::prelude::{BASE64_STANDARD, Engine};
 use berth_agent_core::asked::Asked;
+use berth_agent_core::pending::Listed;
 use berth_agent_core::registration::{Credentials, Request};
 use berth_agent_core::request::StoredRequest;
 use berth_api::{GroupVersionResource, groups};
 use berth_certs::client::ClientKey;
-use berth_certs::csr::Csr;
 use berth_hub::{Call, CallError, HubApi};
 use berth_reconcile::{Item, WatchError, Watched, follow_one};
 use jiff::Timestamp;
-use serde::Deserialize;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
@@ -130,12 +128,11 @@ pub(crate) fn create(body: &serde_json::Value) -> Call {
     Call::post(PATH, body.to_string())
 }
 
-/// Counts the pending requests with the user name that is asked for in them, but for this one. Of very many, some are counted.
-///
-/// OCM's agent counts all requests with the label of its cluster, so that anyone who may create requests can stop its renewals.
+/// Counts the agent's other pending requests for this registration ([`Listed::others_pending`]). Of very many, some are counted.
 pub(crate) async fn others_pending(
     api: &HubApi,
     asked: &Asked,
+    user: Option<&str>,
     but: &str,
 ) -> Result<usize, CallError> {
     let encoded = [('/', "%2F"), ('=', "%3D"), (',', "%2C"), ('!', "%21")];
@@ -143,46 +140,8 @@ pub(crate) async fn others_pending(
         .into_iter()
         .fold(asked.selector(), |text, (from, to)| text.replace(from, to));
     let list = Call::get(format!("{PATH}?labelSelector={selector}&limit={MOST_READ}"));
-    let answer = api.call(list).await?;
-    let list: List = answer.json()?;
-    let is_own = |it: &&Listed| {
-        let pem = BASE64_STANDARD.decode(&it.spec.request).unwrap_or_default();
-        Csr::from_pem(&pem).is_ok_and(|csr| csr.common_name() == asked.subject.user)
-    };
-    let others = list.items.iter().filter(|it| it.metadata.name != but);
-    Ok(others
-        .filter(|it| it.status.conditions.is_empty())
-        .filter(is_own)
-        .count())
-}
-
-#[derive(Deserialize)]
-struct List {
-    items: Vec<Listed>,
-}
-
-#[derive(Deserialize)]
-struct Listed {
-    metadata: Metadata,
-    spec: Spec,
-    #[serde(default)]
-    status: Status,
-}
-
-#[derive(Deserialize)]
-struct Metadata {
-    name: String,
-}
-
-#[derive(Deserialize)]
-struct Spec {
-    request: String,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Status {
-    conditions: Vec<serde::de::IgnoredAny>,
+    let list: Listed = api.call(list).await?.json()?;
+    Ok(list.others_pending(asked, user, but))
 }
 
 #[cfg(test)]

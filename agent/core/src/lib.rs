@@ -19,6 +19,7 @@ pub mod identity;
 pub mod kubeconfig;
 pub mod lease;
 pub mod namespaces;
+pub mod pending;
 pub mod quantity;
 pub mod registered;
 pub mod registration;

@@ -30,7 +30,7 @@ const FIRST_PAUSE: Duration = Duration::from_secs(10 * 60);
 /// The longest pause between two attempts.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60 * 60);
 
-/// The most pending requests of this agent, as with OCM.
+/// The most pending requests of this agent for one registration: that of the cluster, or one of an add-on with a signer. As with OCM.
 pub const MOST_PENDING: usize = 10;
 
 /// What is known. All of it is read from the cluster and from the hub; nothing is kept between two decisions.
@@ -50,7 +50,9 @@ pub struct Facts<'a> {
     pub attempt: Option<Attempt>,
     /// What the hub knows of the attempt's CSR.
     pub request: Request,
-    /// The pending CSRs with the user name that is asked for in them, without that of the attempt.
+    /// The agent's pending CSRs for this registration, without that of the attempt ([`Listed::others_pending`]).
+    ///
+    /// [`Listed::others_pending`]: crate::pending::Listed::others_pending
     pub others_pending: usize,
     /// The ManagedCluster on the hub. It exists for add-ons.
     pub cluster: ClusterOnHub,

@@ -46,17 +46,18 @@ enum Content<'a> {
 // === impl Keeper ===
 
 impl<'a> Keeper<'a> {
-    /// `kubeconfig`: the agent's own.
+    /// `user`, `kubeconfig`: the agent's own.
     pub(super) fn new(
         of: &'a Registration,
         store: &'a Store,
         hub: &'a HubApi,
+        user: &'a str,
         kubeconfig: &'a str,
         work: &'a AddonWork,
     ) -> Self {
         Self {
             reporter: Reporter::new(of, work),
-            exchange: Exchange::new(store),
+            exchange: Exchange::for_addon(store, user),
             hub,
             content: match &of.token {
                 None => Content::Certificate(kubeconfig),

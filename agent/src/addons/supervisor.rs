@@ -19,6 +19,7 @@ use super::world::Wanted;
 use super::{AddonWork, lease};
 use crate::Clusters;
 use crate::failed::PAUSES;
+use crate::registration::Connection;
 use crate::settings::Settings;
 use crate::store::{Secrets, Store, Stored, pending_name};
 
@@ -27,6 +28,8 @@ pub(super) struct Supervisor<'a> {
     clusters: &'a Clusters,
     term: Option<Term>,
     hub: HubApi,
+    /// The agent's user name on the hub.
+    user: Arc<str>,
     kubeconfig: Arc<str>,
     work: Arc<AddonWork>,
     /// The Secret with the record, and the namespace that it is in.
@@ -55,7 +58,7 @@ impl<'a> Supervisor<'a> {
         clusters: &'a Clusters,
         term: Option<Term>,
         hub: HubApi,
-        kubeconfig: String,
+        connection: &Connection,
         work: Arc<AddonWork>,
     ) -> Self {
         let management = clusters.management.clone();
@@ -65,7 +68,8 @@ impl<'a> Supervisor<'a> {
             clusters,
             term,
             hub,
-            kubeconfig: kubeconfig.into(),
+            user: connection.identity.user().into(),
+            kubeconfig: connection.kubeconfig.as_str().into(),
             work,
             record: None,
             tasks: JoinSet::new(),
@@ -233,9 +237,10 @@ impl<'a> Supervisor<'a> {
         match task {
             Task::Registration(of) => {
                 let store = Store::new(self.secrets(&of.place), &of.secret);
-                let (hub, kubeconfig) = (self.hub.clone(), Arc::clone(&self.kubeconfig));
+                let (hub, user) = (self.hub.clone(), Arc::clone(&self.user));
+                let kubeconfig = Arc::clone(&self.kubeconfig);
                 self.tasks.spawn(async move {
-                    let keeper = Keeper::new(&of, &store, &hub, &kubeconfig, &work);
+                    let keeper = Keeper::new(&of, &store, &hub, &user, &kubeconfig, &work);
                     match keeper.run().await {}
                 })
             }

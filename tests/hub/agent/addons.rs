@@ -309,6 +309,47 @@ async fn another_subject_gets_another_certificate() {
     world.gone_from_managed(&path).await;
 }
 
+/// Each subject needs a request of its own, and nobody answers them.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_subject_that_changes_again_and_again_leaves_ten_requests() {
+    let world = World::new().await;
+    let _agent = world.joined(&[]).await;
+    let addon = world.addon("x", &world.namespace, json!([])).await;
+    let label = "open-cluster-management.io/addon-name";
+    let requests = async || {
+        let mut csrs = world.csrs().await;
+        csrs.retain(|it| it["metadata"]["labels"][label] == "x");
+        csrs.len()
+    };
+    let subject = async |number: usize, more: Value| {
+        let mut registrations = vec![client(&format!("u{number}"))];
+        registrations.extend(more.as_array().cloned().unwrap_or_default());
+        let status = json!({"status": {"registrations": registrations}});
+        world.hub.patch(&format!("{addon}/status"), status).await;
+    };
+    for number in 1..=10 {
+        subject(number, json!([])).await;
+        eventually(&format!("{number} requests"), async || {
+            when(requests().await, |it| *it == number)
+        })
+        .await;
+    }
+    subject(11, json!([])).await;
+    let words = "Stop creating csr since there are too many csr created already on hub";
+    world
+        .hub
+        .once(&addon, words, |it| {
+            condition(it, "ClusterCertificateRotated").is_some_and(|it| it["message"] == words)
+        })
+        .await;
+    assert_eq!(requests().await, 10);
+    // Those for another signer are others.
+    let custom = json!([{"type": "customSigner", "customSigner": {"signerName": SIGNER}}]);
+    subject(12, custom).await;
+    world.pending_of("x", SIGNER).await;
+    assert_eq!(requests().await, 11);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn with_tokens_an_add_on_gets_one_of_its_account() {
     let world = World::new().await;

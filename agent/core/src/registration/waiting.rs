@@ -136,7 +136,7 @@ impl fmt::Display for Waiting {
             ),
             Self::TooMany { count } => write!(
                 f,
-                "{count} CertificateSigningRequests of this agent are pending: on the hub, delete or deny them"
+                "{count} CertificateSigningRequests of this agent are pending: on the hub, approve, deny or delete them"
             ),
         }
     }
