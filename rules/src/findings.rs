@@ -3,7 +3,10 @@
 use std::collections::BTreeSet;
 
 use crate::answers::Known;
-use crate::{Answers, Decision, Denial, Fault, Permission, Question, Reason, Undecided, sentences};
+use crate::{
+    Answers, Decision, DecisionOutcome, Denial, Fault, Permission, Question, Reason, Undecided,
+    sentences,
+};
 
 /// The maximum number of faults in a message. The others are counted.
 const MOST_FAULTS: usize = 20;
@@ -27,6 +30,14 @@ impl Faults {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.first.is_empty()
+    }
+
+    /// Returns the messages, as [`Self::decision`] lists them.
+    pub(crate) fn messages(self) -> Vec<String> {
+        match self.decision().outcome {
+            DecisionOutcome::Malformed(faults) => faults.into_iter().map(|it| it.message).collect(),
+            _ => Vec::new(),
+        }
     }
 
     /// Returns the decision. As in OCM, the faults are sorted and without duplicates.

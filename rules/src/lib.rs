@@ -44,7 +44,7 @@ pub use cluster::{
 pub use cluster_set::ValidateClusterSet;
 pub use decision::{Annotations, Decision, DecisionOutcome, Denial, Fault, Reason, Undecided};
 pub use gates::{FeatureGates, MANIFEST_LIMIT, Settings};
-pub use placement::ValidatePlacement;
+pub use placement::{ValidatePlacement, placement_findings};
 pub use question::{Permission, Question, Requirement};
 pub use sentences::NO_DENIAL;
 pub use work::{ValidateReplicaSet, ValidateWork, plural};

@@ -8,7 +8,9 @@
 
 use berth_api::names::label_value;
 use berth_api::placement::PlacementSpec;
-use berth_placement_core::{ASSUMED_ITEMS, Misconfiguration, doubts, estimated_steps, mistakes};
+use berth_placement_core::{
+    ASSUMED_ITEMS, Gates, Misconfiguration, doubts, estimated_steps, mistakes,
+};
 use jiff::Timestamp;
 
 use crate::display::Quoted;
@@ -34,7 +36,8 @@ impl Rules for ValidatePlacement {
 
     /// No questions.
     fn examine(change: &Change<'_, Placement<'_>>, _: &Settings, _: Timestamp) -> Case<Self> {
-        let (faults, warnings) = examined(change);
+        // The gate does not know the gates of the controller.
+        let (faults, warnings) = examined(change, Gates::default());
         Case::new(faults, warnings, |_| Vec::new())
     }
 
@@ -51,8 +54,32 @@ impl Rules for ValidatePlacement {
     }
 }
 
+/// Returns what the gate says about a Placement if nothing of it is stored: all its faults, each with its field, and its warnings. `gates`:
+/// those of the placement controller; what has an effect with them gets no warning.
+pub fn placement_findings(
+    placement: &berth_api::Placement,
+    gates: Gates,
+) -> (Vec<String>, Vec<String>) {
+    let text = serde_json::to_string(placement);
+    let new = text.as_ref().map_err(ToString::to_string);
+    let new = new.and_then(|text| serde_json::from_str(text).map_err(|error| error.to_string()));
+    let new = match new {
+        Ok(new) => new,
+        Err(why) => return (vec![why], Vec::new()),
+    };
+    let change = Change {
+        name: placement.metadata.name.as_deref().unwrap_or_default(),
+        namespace: placement.metadata.namespace.as_deref().unwrap_or_default(),
+        user: "",
+        new,
+        old: None,
+    };
+    let (faults, warnings) = examined(&change, gates);
+    (faults.messages(), warnings)
+}
+
 /// Returns the faults and the warnings that the change introduces.
-fn examined(change: &Change<'_, Placement<'_>>) -> (Faults, Vec<String>) {
+fn examined(change: &Change<'_, Placement<'_>>, gates: Gates) -> (Faults, Vec<String>) {
     let mut faults = Faults::default();
     if change.operation() == Operation::Create && change.name.len() > LONGEST_SET_NAME {
         faults.add(Reason::PlacementName, || {
@@ -96,7 +123,7 @@ fn examined(change: &Change<'_, Placement<'_>>) -> (Faults, Vec<String>) {
     if !faults.is_empty() {
         return (faults, Vec::new());
     }
-    let doubtful = introduced(&new.spec, stored.as_ref(), doubts_of);
+    let doubtful = introduced(&new.spec, stored.as_ref(), |spec| doubts_of(spec, gates));
     (faults, warnings(doubtful))
 }
 
@@ -149,8 +176,8 @@ fn faults_of(spec: &PlacementSpec) -> Vec<Finding> {
     found
 }
 
-fn doubts_of(spec: &PlacementSpec) -> Vec<Finding> {
-    let found = doubts(spec).into_iter();
+fn doubts_of(spec: &PlacementSpec, gates: Gates) -> Vec<Finding> {
+    let found = doubts(spec, gates).into_iter();
     // The reason of a warning is not shown.
     let findings = found.map(|it| Finding::new(Reason::PlacementField, it.field, &it.message));
     findings.collect()

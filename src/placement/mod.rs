@@ -6,6 +6,7 @@ mod debug;
 #[cfg(test)]
 mod tests;
 
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use berth_admin::PlacementCommand;
@@ -89,7 +90,13 @@ impl Args {
 /// Runs until a signal, or until another replica takes over; or runs the command.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     match &args.command {
-        Command::Admin(command) => command.run(),
+        Command::Admin(command) => {
+            let gates = feature_gates::parse(command.feature_gates(), Of::Placement)?;
+            for warning in gates.warnings {
+                writeln!(io::stderr(), "Warning: {warning}")?;
+            }
+            command.run(gates.placement)
+        }
         Command::Controller(args) => {
             // Writes wait for the hub, evaluations take a millisecond or two, and CEL expressions have threads of their own.
             args.logs.run(Builder::new_current_thread(), work(args))?;

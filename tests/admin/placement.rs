@@ -74,6 +74,28 @@ spec:
   - requiredClusterSelector: {labelSelector: {matchLabels: {region: us}}}
 "#;
 
+/// Valid for the API server, and spread only by a gate.
+const SPREAD: &str = r#"
+apiVersion: cluster.open-cluster-management.io/v1beta1
+kind: Placement
+metadata: {name: spread, namespace: team-a}
+spec:
+  numberOfClusters: 2
+  spreadPolicy:
+    spreadConstraints:
+    - {topologyKey: region, topologyKeyType: Label, maxSkew: 1, whenUnsatisfiable: DoNotSchedule}
+"#;
+
+/// Valid for the API server, and refused by the gate.
+const REFUSED: &str = r#"
+apiVersion: cluster.open-cluster-management.io/v1beta1
+kind: Placement
+metadata: {name: refused, namespace: team-a}
+spec:
+  tolerations: [{operator: Equal}, {key: a, operator: Exists, value: b}]
+  decisionStrategy: {groupStrategy: {decisionGroups: [{groupName: "not a label", groupClusterSelector: {}}]}}
+"#;
+
 /// Installs the kinds of placements, once for all tests.
 async fn kinds(house: &House<&'static Cluster>) {
     static INSTALLED: OnceCell<()> = OnceCell::const_new();
@@ -98,8 +120,12 @@ async fn offline_with(hub: &str, folder: &TempDir, line: &str) -> (i32, String, 
         CHANGED.replace("predicates", "predicate"),
     )
     .unwrap();
+    fs::write(folder.path().join("spread.yaml"), SPREAD).unwrap();
+    fs::write(folder.path().join("refused.yaml"), REFUSED).unwrap();
     let line = line
         .replace("HUB", &path("hub"))
+        .replace("SPREAD", &path("spread.yaml"))
+        .replace("REFUSED", &path("refused.yaml"))
         .replace("CHANGED", &path("changed.yaml"))
         .replace("WRONG", &path("wrong.yaml"));
     let words = words(&line);
@@ -244,6 +270,62 @@ async fn what_if_shows_the_difference_and_its_exit_code() {
     let value: serde_json::Value = serde_json::from_str(&said).unwrap();
     assert_eq!(value[0]["removed"][0]["cluster"], "c4", "{said}");
     assert_eq!(value[0]["exists"], true, "{said}");
+}
+
+#[tokio::test]
+async fn what_if_and_explain_warn_as_the_gate_does_unless_a_feature_gate_gives_the_field_an_effect()
+{
+    let folder = TempDir::new().unwrap();
+    let warning = "Warning:       spec.spreadPolicy: has no effect unless the placement controller runs with \
+                   --feature-gates=PlacementSpreadPolicy=true\n";
+    let gate = "--feature-gates=PlacementSpreadPolicy=true";
+    let line = "placement what-if -f SPREAD --hub-files HUB";
+    let (code, said, _) = offline(&folder, line).await;
+    assert_eq!(code, 0, "{said}");
+    assert!(said.contains(warning), "{said}");
+    assert!(said.contains("+ c1 ") && said.contains("+ c2 "), "{said}");
+    let (code, said, _) = offline(&folder, &format!("{line} {gate}")).await;
+    assert_eq!(code, 0, "{said}");
+    assert!(!said.contains("Warning:"), "{said}");
+    assert!(said.contains("+ c1 ") && said.contains("+ c3 "), "{said}");
+
+    let line = "placement explain spread -n team-a --hub-files HUB --hub-files SPREAD";
+    let (code, said, _) = offline(&folder, line).await;
+    assert_eq!(code, 0, "{said}");
+    assert!(said.contains(warning), "{said}");
+    let (_, said, _) = offline(&folder, &format!("{line} --cluster c3")).await;
+    assert!(
+        said.contains("not selected") && said.contains("Warning:"),
+        "{said}"
+    );
+    let (_, said, _) = offline(&folder, &format!("{line} --cluster c3 {gate}")).await;
+    assert!(
+        said.contains("is selected") && !said.contains("Warning:"),
+        "{said}"
+    );
+
+    let (code, _, why) = offline(&folder, &format!("{line} --feature-gates=Spread=true")).await;
+    assert_eq!(code, 1);
+    assert!(why.contains("unknown gate \"Spread\""), "{why}");
+}
+
+#[tokio::test]
+async fn all_faults_of_a_placement_are_said_at_once() {
+    let folder = TempDir::new().unwrap();
+    let line = "placement what-if -f REFUSED --hub-files HUB";
+    let (code, said, _) = offline(&folder, line).await;
+    assert_eq!(code, 1, "{said}");
+    for words in [
+        "\nFault:         spec.tolerations[0]",
+        "\nGate refuses:  spec.tolerations[1]",
+        "\nGate refuses:  spec.decisionStrategy.groupStrategy.decisionGroups[0].groupName: Invalid value: \"not a label\"",
+    ] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    let (_, said, _) = offline(&folder, &format!("{line} -o json")).await;
+    let value: serde_json::Value = serde_json::from_str(&said).unwrap();
+    let faults = value[0]["explanation"]["faults"].as_array().unwrap();
+    assert_eq!(faults.len(), 3, "{said}");
 }
 
 #[tokio::test]

@@ -3,15 +3,15 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use berth_placement_core::Explanation;
+use berth_placement_core::Gates;
 use clap_complete::engine::ArgValueCandidates;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::Output;
 use super::gather::{self, Needs, Origin, OriginArgs};
 use super::one::One;
 use super::text::{Bound, Text};
+use super::{Output, explained};
 use crate::complete;
 use crate::failure::CommandError;
 use crate::hub::namespace;
@@ -76,14 +76,14 @@ pub struct Args {
     )]
     output: Output,
     #[command(flatten)]
-    origin: OriginArgs,
+    pub(super) origin: OriginArgs,
 }
 
 /// Runs the command.
 ///
 /// # Errors
 /// The placement or the cluster does not exist, or the hub or a file cannot be used.
-pub(super) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
+pub(super) async fn run(args: &Args, gates: Gates) -> anyhow::Result<ExitCode> {
     let origin = args.origin.open().await?;
     let hub = match &origin {
         Origin::Hub(hub) => Some(hub.clone()),
@@ -93,7 +93,7 @@ pub(super) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let needs = Needs::of(&placement);
     let inventory = origin.inventory(&[&args.namespace], needs).await?;
     let now = Timestamp::now();
-    let explanation = Explanation::new(&inventory, &placement, now);
+    let explanation = explained(&inventory, &placement, gates, now);
     let stored = &explanation.stored;
     let controller = match &hub {
         Some(hub) if stored.differs() && !stored.is_paused => {
@@ -163,6 +163,8 @@ impl One<'_> {
             "cluster": serde_json::to_value(self.cluster)?,
             "sets": self.sets,
             "placementSets": serde_json::to_value(&explanation.sets)?,
+            "faults": explanation.faults,
+            "warnings": explanation.warnings,
         }))
     }
 }

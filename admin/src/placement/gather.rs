@@ -34,6 +34,10 @@ pub(super) struct OriginArgs {
     /// PlacementDecisions, ManagedClusters, sets, bindings and AddOnPlacementScores
     #[arg(long, value_name = "PATH")]
     hub_files: Vec<PathBuf>,
+    /// Feature gates of the placement controller, as Gate=true,Gate=false: PlacementPreferNoSelect (off), PlacementScores (off),
+    /// PlacementSortBy (off), PlacementSpreadPolicy (off)
+    #[arg(long, value_name = "GATES")]
+    feature_gates: Vec<String>,
     #[command(flatten)]
     hub: HubArgs,
 }
@@ -52,6 +56,10 @@ pub(super) struct Needs {
 // === impl OriginArgs ===
 
 impl OriginArgs {
+    pub(super) fn feature_gates(&self) -> &[String] {
+        &self.feature_gates
+    }
+
     /// Reads the files, or connects to the hub.
     pub(super) async fn open(&self) -> anyhow::Result<Origin> {
         if self.hub_files.is_empty() {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, ensure};
 use berth_api::{Placement, groups, names};
 use berth_manifests::files;
 use berth_review::drop_nulls;
@@ -14,55 +14,66 @@ use crate::files::objects;
 /// Reads the Placements of files, each with its position. `-` is standard input.
 ///
 /// # Errors
-/// The message names the file, the document, the field and the mistake.
+/// The message names each mistake, with the file, the document and the field.
 pub(super) fn placements(
     files: &[PathBuf],
     namespace: &str,
 ) -> anyhow::Result<Vec<(String, Placement)>> {
     let mut placements = Vec::new();
+    let mut faults = Vec::new();
     for (at, mut object) in objects(files)? {
         drop_nulls(&mut object);
-        let at = at.to_string();
-        let placement = placement(object, namespace).with_context(|| at.clone())?;
-        placements.push((at, placement));
+        match placement(object, namespace) {
+            Ok(placement) => placements.push((at.to_string(), placement)),
+            Err(found) => faults.extend(found.iter().map(|fault| format!("{at}: {fault}"))),
+        }
     }
+    ensure!(faults.is_empty(), "{}", faults.join("\n"));
     ensure!(!placements.is_empty(), "-f: the files contain no objects");
     Ok(placements)
 }
 
-fn placement(mut object: Value, namespace: &str) -> anyhow::Result<Placement> {
+/// Returns the Placement, or all its mistakes.
+fn placement(mut object: Value, namespace: &str) -> Result<Placement, Vec<String>> {
     let text = |field: &str| object[field].as_str().unwrap_or_default().to_owned();
     let (api_version, kind) = (text("apiVersion"), text("kind"));
     let wanted = format!("{}/v1beta1", groups::CLUSTER);
     if (api_version.as_str(), kind.as_str()) != (&wanted, "Placement") {
-        bail!(
+        return Err(vec![format!(
             "expected a Placement of {wanted}, found kind {kind:?} of apiVersion {api_version:?}"
+        )]);
+    }
+    let mut faults = Vec::new();
+    if let Some(fields) = object.as_object() {
+        let known = ["apiVersion", "kind", "metadata", "spec", "status"];
+        let unknown = fields.keys().filter(|it| !known.contains(&it.as_str()));
+        faults.extend(
+            unknown.map(|it| format!("{it}: unknown field; known are {}", known.join(", "))),
         );
     }
-    let name = object["metadata"]["name"].as_str().unwrap_or_default();
-    ensure!(!name.is_empty(), "metadata.name: a Placement needs one");
-    if let Some(why) = names::dns1123_subdomain(name).first() {
-        bail!("metadata.name: {name:?}: {why}");
+    match object["metadata"]["name"].as_str().unwrap_or_default() {
+        "" => faults.push("metadata.name: a Placement needs one".to_owned()),
+        name => {
+            let wrong = names::dns1123_subdomain(name).into_iter();
+            faults.extend(wrong.map(|why| format!("metadata.name: {name:?}: {why}")));
+        }
+    }
+    if let Some(spec) = object.get("spec") {
+        let schema = schema().map_err(|error| vec![format!("the CRD of Placements: {error}")])?;
+        check(spec, &schema["properties"]["spec"], "spec", &mut faults);
+    }
+    if !faults.is_empty() {
+        return Err(faults);
     }
     let metadata = &mut object["metadata"];
     match metadata["namespace"].as_str() {
         None | Some("") => metadata["namespace"] = namespace.into(),
         Some(_) => {}
     }
-    let schema = schema().context("the CRD of Placements")?;
-    if let Some(spec) = object.get("spec") {
-        check(spec, &schema["properties"]["spec"], "spec")?;
-    }
-    if let Some(fields) = object.as_object() {
-        let known = ["apiVersion", "kind", "metadata", "spec", "status"];
-        if let Some(unknown) = fields.keys().find(|it| !known.contains(&it.as_str())) {
-            bail!("{unknown}: unknown field; known are {}", known.join(", "));
-        }
-    }
     // What is selected does not depend on the status in a file.
     let status = object.as_object_mut().and_then(|it| it.remove("status"));
     drop(status);
-    Ok(Placement::deserialize(&object)?)
+    Placement::deserialize(&object).map_err(|error| vec![error.to_string()])
 }
 
 fn schema() -> anyhow::Result<Value> {
@@ -72,16 +83,17 @@ fn schema() -> anyhow::Result<Value> {
 }
 
 /// Checks a value against a structural schema: its type, unknown and missing fields, enums and bounds.
-fn check(value: &Value, schema: &Value, path: &str) -> anyhow::Result<()> {
+fn check(value: &Value, schema: &Value, path: &str, faults: &mut Vec<String>) {
+    let mut fault = |message: String| faults.push(format!("{path}: {message}"));
     if schema["x-kubernetes-int-or-string"] == true {
-        ensure!(
-            value.is_string() || value.is_i64(),
-            "{path}: expected an integer or a string, found {}",
-            kind_of(value)
-        );
-        return Ok(());
+        if !(value.is_string() || value.is_i64()) {
+            let found = kind_of(value);
+            fault(format!("expected an integer or a string, found {found}"));
+        }
+        return;
     }
-    let is_of_type = match schema["type"].as_str().unwrap_or_default() {
+    let wanted = schema["type"].as_str().unwrap_or_default();
+    let is_of_type = match wanted {
         "object" => value.is_object(),
         "array" => value.is_array(),
         "string" => value.is_string(),
@@ -90,42 +102,33 @@ fn check(value: &Value, schema: &Value, path: &str) -> anyhow::Result<()> {
         "number" => value.is_number(),
         _ => true,
     };
-    ensure!(
-        is_of_type,
-        "{path}: expected {}, found {}",
-        schema["type"].as_str().unwrap_or_default(),
-        kind_of(value)
-    );
+    if !is_of_type {
+        return fault(format!("expected {wanted}, found {}", kind_of(value)));
+    }
     if let Some(allowed) = schema["enum"].as_array().filter(|it| !it.contains(value)) {
         let allowed: Vec<_> = allowed.iter().map(Value::to_string).collect();
-        bail!(
-            "{path}: {value} is not supported; supported are {}",
-            allowed.join(", ")
-        );
+        let allowed = allowed.join(", ");
+        fault(format!("{value} is not supported; supported are {allowed}"));
     }
     // The CRD has bounds as numbers with a fraction.
     let bound = |field: &str| schema[field].as_f64().zip(value.as_f64());
     if let Some((least, _)) = bound("minimum").filter(|(least, number)| number < least) {
-        bail!("{path}: {value} is less than {least}");
+        fault(format!("{value} is less than {least}"));
     }
     if let Some((most, _)) = bound("maximum").filter(|(most, number)| number > most) {
-        bail!("{path}: {value} is greater than {most}");
+        fault(format!("{value} is greater than {most}"));
     }
-    if let Some(items) = value.as_array() {
-        for (index, item) in items.iter().enumerate() {
-            check(item, &schema["items"], &format!("{path}[{index}]"))?;
-        }
+    for (index, item) in value.as_array().into_iter().flatten().enumerate() {
+        check(item, &schema["items"], &format!("{path}[{index}]"), faults);
     }
     let Some(fields) = value.as_object() else {
-        return Ok(());
+        return;
     };
-    if let Some(required) = schema["required"].as_array() {
-        let mut required = required.iter().filter_map(Value::as_str);
+    let required = schema["required"].as_array().into_iter().flatten();
+    for field in required.filter_map(Value::as_str) {
         // The API server fills in defaults first.
-        let is_missing =
-            |it: &&str| !fields.contains_key(*it) && schema["properties"][*it]["default"].is_null();
-        if let Some(missing) = required.find(is_missing) {
-            bail!("{path}.{missing}: required");
+        if !fields.contains_key(field) && schema["properties"][field]["default"].is_null() {
+            faults.push(format!("{path}.{field}: required"));
         }
     }
     let properties = schema["properties"].as_object();
@@ -135,19 +138,15 @@ fn check(value: &Value, schema: &Value, path: &str) -> anyhow::Result<()> {
             properties.and_then(|it| it.get(name)),
             &schema["additionalProperties"],
         ) {
-            (Some(schema), _) => check(field, schema, &path)?,
+            (Some(schema), _) => check(field, schema, &path, faults),
             (None, Value::Null) => {
                 let known = properties.into_iter().flat_map(|it| it.keys());
-                let known = known.map(String::as_str);
-                bail!(
-                    "{path}: unknown field{}",
-                    crate::failure::or_nearest(name, known)
-                );
+                let nearest = crate::failure::or_nearest(name, known.map(String::as_str));
+                faults.push(format!("{path}: unknown field{nearest}"));
             }
-            (None, schema) => check(field, schema, &path)?,
+            (None, schema) => check(field, schema, &path, faults),
         }
     }
-    Ok(())
 }
 
 fn kind_of(value: &Value) -> &'static str {
@@ -174,7 +173,7 @@ mod tests {
             "metadata": {"name": "app"},
             "spec": spec,
         });
-        placement(object, "team-a").map_err(|error| error.to_string())
+        placement(object, "team-a").map_err(|faults| faults.join("\n"))
     }
 
     #[test]
@@ -201,6 +200,12 @@ mod tests {
                 "spec.tolerations[0].effect: \"Never\" is not supported; supported are \"NoSelect\", \"PreferNoSelect\", \"NoSelectIfNew\"",
             ),
             (json!([]), "spec: expected object, found a list"),
+            (
+                json!({"predicate": [], "tolerations": [{"effect": "Never"}, {"key": 1}]}),
+                "spec.predicate: unknown field; did you mean \"predicates\"?\n\
+                 spec.tolerations[0].effect: \"Never\" is not supported; supported are \"NoSelect\", \"PreferNoSelect\", \"NoSelectIfNew\"\n\
+                 spec.tolerations[1].key: expected string, found a number",
+            ),
         ] {
             assert_eq!(read(spec.clone()).unwrap_err(), expected, "{spec}");
         }

@@ -14,7 +14,10 @@ mod what_if;
 
 use std::process::ExitCode;
 
+use berth_api::Placement;
+use berth_placement_core::{Explanation, Gates, Inventory};
 use clap::Subcommand;
+use jiff::Timestamp;
 
 pub use served::{explain_placement, stored_placement};
 
@@ -41,18 +44,38 @@ enum Output {
     Yaml,
 }
 
+/// Explains a placement, and says what the gate says about it.
+fn explained(
+    inventory: &Inventory,
+    placement: &Placement,
+    gates: Gates,
+    now: Timestamp,
+) -> Explanation {
+    let (faults, warnings) = berth_rules::placement_findings(placement, gates);
+    Explanation::new(inventory, placement, gates, now).refused(faults, warnings)
+}
+
 // === impl PlacementCommand ===
 
 impl PlacementCommand {
-    /// Runs the command in a runtime of its own, and returns its exit code.
+    /// The values of `--feature-gates`.
+    #[must_use]
+    pub fn feature_gates(&self) -> &[String] {
+        match self {
+            Self::Explain(args) => args.origin.feature_gates(),
+            Self::WhatIf(args) => args.origin.feature_gates(),
+        }
+    }
+
+    /// Runs the command in a runtime of its own, and returns its exit code. `gates`: those of the placement controller.
     ///
     /// # Errors
     /// The hub or a file cannot be used, or the output cannot be written.
-    pub fn run(&self) -> anyhow::Result<ExitCode> {
+    pub fn run(&self, gates: Gates) -> anyhow::Result<ExitCode> {
         let command = async {
             match self {
-                Self::Explain(args) => explain::run(args).await,
-                Self::WhatIf(args) => what_if::run(args).await,
+                Self::Explain(args) => explain::run(args, gates).await,
+                Self::WhatIf(args) => what_if::run(args, gates).await,
             }
         };
         crate::command::in_runtime(command)

@@ -108,6 +108,9 @@ impl<'a> One<'a> {
         if let Some(hint) = self.hint() {
             field("Hint", &hint)?;
         }
+        for warning in &explanation.warnings {
+            field("Warning", warning)?;
+        }
         Ok(())
     }
 

@@ -2,9 +2,10 @@
 
 use berth_api::Placement;
 use berth_hub::HubApi;
-use berth_placement_core::{Explanation, Inventory};
+use berth_placement_core::{Explanation, Gates, Inventory};
 use jiff::Timestamp;
 
+use super::explained;
 use super::gather::{Needs, Origin, read};
 use crate::hub::{HubConnection, Peer};
 
@@ -37,8 +38,8 @@ pub async fn explain_placement(
     let (inventory, notes): (Inventory, _) = read(&hub, &[namespace], Needs::of(placement)).await?;
     let placement = placement.clone();
     // Expressions may take a second: other requests and the probes are not held up.
-    let explained = tokio::task::spawn_blocking(move || {
-        let mut explanation = Explanation::new(&inventory, &placement, now);
+    let task = tokio::task::spawn_blocking(move || {
+        let mut explanation = explained(&inventory, &placement, Gates::default(), now);
         if of_sets {
             explanation.withhold_others();
         } else {
@@ -50,5 +51,5 @@ pub async fn explain_placement(
         }
         explanation
     });
-    Ok(explained.await?)
+    Ok(task.await?)
 }

@@ -87,6 +87,8 @@ impl Text<'_> {
             let field = field.map_or(String::new(), |field| format!("{field}: "));
             lines.push(("Fault", plain(&format!("{field}{fault}"))));
         }
+        let refused = explanation.more_faults();
+        lines.extend(refused.map(|fault| ("Gate refuses", plain(fault))));
         lines.push(("Sets", plain(&sets(explanation))));
         lines.push(("Clusters", counts(explanation)));
         if explanation.groups.len() > 1 || explanation.groups.iter().any(|it| !it.name.is_empty()) {

@@ -5,17 +5,16 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use berth_api::Placement;
-use berth_placement_core::{Explanation, Inventory};
+use berth_placement_core::{Explanation, Gates, Inventory};
 use clap_complete::engine::ArgValueCandidates;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::Output;
 use super::explain::document;
 use super::gather::{Needs, OriginArgs};
 use super::manifest;
 use super::text::{Bound, Text};
+use super::{Output, explained};
 use crate::complete;
 use crate::hub::namespace;
 use crate::print::{Style, plain};
@@ -32,6 +31,7 @@ Examples:
   kubectl get placement app -n team-a -o yaml | sed s/numberOfClusters:.*/numberOfClusters:\\ 5/ | berth placement what-if -f -
 
 Nothing is written. Each placement is evaluated as if only it changed. The decisions now are those that its PlacementDecisions list.
+Faults and warnings are those of Berth's webhook, whether or not the hub has it.
 
 Exit codes: 0, also if decisions change. With --exit-code: 0 no change, 1 decisions change, 2 an error or a misconfigured placement.
 Without it, an error or a misconfigured placement is 1.";
@@ -76,7 +76,7 @@ pub struct Args {
     )]
     output: Output,
     #[command(flatten)]
-    origin: OriginArgs,
+    pub(super) origin: OriginArgs,
 }
 
 /// What a placement of a file would change.
@@ -117,7 +117,7 @@ impl Args {
 ///
 /// # Errors
 /// A file is invalid, or the hub cannot be used.
-pub(super) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
+pub(super) async fn run(args: &Args, gates: Gates) -> anyhow::Result<ExitCode> {
     let placements = manifest::placements(&args.filename, &args.namespace)?;
     let origin = args.origin.open().await?;
     let mut needs = Needs::default();
@@ -136,7 +136,10 @@ pub(super) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let results: Vec<_> = placements
         .iter()
         .zip(existing)
-        .map(|((at, placement), exists)| WhatIf::new(at, placement, exists, &inventory, now))
+        .map(|((at, placement), exists)| {
+            let explanation = explained(&inventory, placement, gates, now);
+            WhatIf::new(at, exists, explanation)
+        })
         .collect();
     let mut out = io::stdout().lock();
     match args.output {
@@ -151,7 +154,7 @@ pub(super) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
         output => document(&mut out, output, &serde_json::to_value(&results)?)?,
     }
     out.flush()?;
-    let is_faulty = results.iter().any(|it| it.explanation.fault.is_some());
+    let is_faulty = results.iter().any(WhatIf::is_faulty);
     let differs = results.iter().any(WhatIf::differs);
     Ok(if is_faulty {
         ExitCode::from(args.failure_code())
@@ -165,14 +168,7 @@ pub(super) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
 // === impl WhatIf ===
 
 impl WhatIf {
-    fn new(
-        at: &str,
-        placement: &Placement,
-        exists: bool,
-        inventory: &Inventory,
-        now: Timestamp,
-    ) -> Self {
-        let explanation = Explanation::new(inventory, placement, now);
+    fn new(at: &str, exists: bool, explanation: Explanation) -> Self {
         let change = |name: &String| Change {
             cluster: name.clone(),
             reason: match explanation.cluster(name) {
@@ -189,6 +185,11 @@ impl WhatIf {
             removed: stored.to_remove.iter().map(change).collect(),
             explanation,
         }
+    }
+
+    /// The controller cannot evaluate the placement, or the gate refuses it.
+    fn is_faulty(&self) -> bool {
+        self.explanation.fault.is_some() || !self.explanation.faults.is_empty()
     }
 
     fn differs(&self) -> bool {

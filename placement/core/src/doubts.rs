@@ -10,6 +10,7 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 use crate::cel::ENVIRONMENT;
 use crate::predicates::Selectors;
+use crate::rules::Gates;
 
 /// Upper bound on the characters of a value in a message.
 const SHOWN: usize = 100;
@@ -29,9 +30,9 @@ pub struct Doubt {
     pub message: String,
 }
 
-/// Returns what is doubtful about a spec. Selectors and expressions with a mistake are left out.
+/// Returns what is doubtful about a spec for a controller with these gates. Selectors and expressions with a mistake are left out.
 #[must_use]
-pub fn doubts(spec: &PlacementSpec) -> Vec<Doubt> {
+pub fn doubts(spec: &PlacementSpec, gates: Gates) -> Vec<Doubt> {
     let mut doubts = Doubts::default();
     doubts.sets(spec);
     doubts.predicates(spec);
@@ -41,19 +42,19 @@ pub fn doubts(spec: &PlacementSpec) -> Vec<Doubt> {
         doubts.add("spec.numberOfClusters", "0 selects no cluster");
     }
     doubts.groups(spec);
-    if !spec.spread_policy.spread_constraints.is_empty() {
+    if !gates.spread && !spec.spread_policy.spread_constraints.is_empty() {
         doubts.add("spec.spreadPolicy", ignored("PlacementSpreadPolicy"));
     }
-    if spec.sort_by == Some(SortBy::Score) {
+    if !gates.sort_by && spec.sort_by == Some(SortBy::Score) {
         doubts.add("spec.sortBy", ignored("PlacementSortBy"));
     }
-    if !matches!(&*spec.score_rate_limit, "" | SCORE_RATE_LIMIT) {
+    if !gates.scores && !matches!(&*spec.score_rate_limit, "" | SCORE_RATE_LIMIT) {
         doubts.add("spec.scoreRateLimit", ignored("PlacementScores"));
     }
     doubts.0
 }
 
-/// OCM's controller does not read the field, and ours does so only with a gate ([`Gates`](crate::Gates)), which is off by default.
+/// OCM's controller does not read the field, and ours does so only with a gate ([`Gates`]), which is off by default.
 fn ignored(gate: &str) -> String {
     format!("has no effect unless the placement controller runs with --feature-gates={gate}=true")
 }
@@ -217,7 +218,7 @@ mod tests {
         let selector = json!({"celSelector": {"celExpressions": vec![never; 100]}});
         let predicates = json!([{"requiredClusterSelector": selector}]);
         let spec = serde_json::from_value(json!({"predicates": predicates})).expect("a spec");
-        let found = doubts(&spec);
+        let found = doubts(&spec, Gates::default());
         assert!((5..20).contains(&found.len()), "{} doubts", found.len());
         let last = "spec.predicates[0].requiredClusterSelector.celSelector.celExpressions[4]: the expression is always false, so the predicate matches no cluster";
         assert_eq!(found[4].to_string(), last);

@@ -1,7 +1,7 @@
 //! Why a placement selects the clusters that it selects, as values for people and programs.
 //!
 //! An [`Explanation`] is made of an [`Inventory`] by the scheduler itself, so it says what the controller would decide at that time with
-//! its default settings. What is stored can differ from that; [`Explanation::stored`] says how.
+//! these gates, and its other settings at their defaults. What is stored can differ from that; [`Explanation::stored`] says how.
 
 mod cluster;
 mod stored;
@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::inventory::Inventory;
-use crate::rules::{Rules, Settings};
+use crate::rules::{Gates, Rules, Settings};
 use crate::schedule::{Counts, Decisions, Fault, Schedule};
 
 pub use cluster::{
@@ -39,6 +39,9 @@ pub struct Explanation {
     /// The path of the field that keeps it from being evaluated, if it is one field.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub field: Option<String>,
+    /// All that a gate refuses about the placement, each with its field. What makes the explanation does not know the gate: see
+    /// [`Self::refused`].
+    pub faults: Vec<String>,
     /// Problems that do not prevent the evaluation.
     pub warnings: Vec<String>,
     /// The sets that it can select from.
@@ -134,10 +137,14 @@ impl Explanation {
         self.counts.hub = self.clusters.len();
     }
 
-    /// Explains a placement at a time.
+    /// Explains a placement at a time, for a controller with these gates.
     #[must_use]
-    pub fn new(inventory: &Inventory, placement: &Placement, now: Timestamp) -> Self {
-        let rules = Rules::new(placement, Settings::default());
+    pub fn new(inventory: &Inventory, placement: &Placement, gates: Gates, now: Timestamp) -> Self {
+        let settings = Settings {
+            gates,
+            ..Settings::default()
+        };
+        let rules = Rules::new(placement, settings);
         let previous = inventory.snapshot.previous(rules.namespace(), rules.name());
         let view = inventory.snapshot.view(&rules);
         let schedule = view.schedule(&rules, &previous, now);
@@ -165,7 +172,11 @@ impl Explanation {
             namespace: rules.namespace().to_owned(),
             name: rules.name().to_owned(),
             fault: fault(&schedule, &rules),
-            field: schedule.fault.as_ref().and_then(Fault::field),
+            field: match label_value(rules.name()).is_empty() {
+                true => schedule.fault.as_ref().and_then(Fault::field),
+                false => Some("metadata.name".to_owned()),
+            },
+            faults: Vec::new(),
             warnings: schedule.warnings.iter().map(ToString::to_string).collect(),
             sets: ExplainedSets::new(inventory, &rules, &schedule),
             counts: ExplainedCounts::new(inventory, placement, &schedule),
@@ -183,6 +194,21 @@ impl Explanation {
                 .collect(),
             clusters,
         }
+    }
+
+    /// Adds what a gate says about the placement: all that it refuses, and its warnings.
+    #[must_use]
+    pub fn refused(mut self, faults: Vec<String>, warnings: Vec<String>) -> Self {
+        self.faults = faults;
+        self.warnings.extend(warnings);
+        self
+    }
+
+    /// The faults besides [`Self::fault`].
+    pub fn more_faults(&self) -> impl Iterator<Item = &str> {
+        let first = self.fault.as_ref().and(self.field.as_deref());
+        let faults = self.faults.iter().map(String::as_str);
+        faults.filter(move |it| first.is_none_or(|field| !it.starts_with(field)))
     }
 
     /// The names of the clusters that are selected or kept, by name.

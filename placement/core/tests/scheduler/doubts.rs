@@ -1,11 +1,18 @@
 //! What is doubtful about a valid spec.
 
-use berth_placement_core::doubts;
+use berth_placement_core::{Gates, doubts};
 use serde_json::{Value, json};
 
 fn found(spec: Value) -> Vec<String> {
+    found_with(spec, Gates::default())
+}
+
+fn found_with(spec: Value, gates: Gates) -> Vec<String> {
     let spec = serde_json::from_value(spec).expect("a spec");
-    doubts(&spec).iter().map(ToString::to_string).collect()
+    doubts(&spec, gates)
+        .iter()
+        .map(ToString::to_string)
+        .collect()
 }
 
 fn labels(expressions: Value) -> Value {
@@ -140,5 +147,39 @@ fn what_selects_nothing_or_has_no_effect_is_doubtful() {
         ),
     ] {
         assert_eq!(found(spec).join("\n"), expected, "{sentence}");
+    }
+}
+
+#[test]
+fn a_field_that_a_gate_turns_on_has_an_effect() {
+    let spec = json!({
+        "spreadPolicy": {"spreadConstraints": [{"topologyKey": "region", "topologyKeyType": "Label"}]},
+        "sortBy": "Score",
+        "scoreRateLimit": "5m",
+    });
+    let all = Gates {
+        spread: true,
+        sort_by: true,
+        scores: true,
+        ..Gates::default()
+    };
+    let found = |gates| found_with(spec.clone(), gates).len();
+    assert_eq!(found(Gates::default()), 3);
+    assert_eq!(found(all), 0);
+    for one in [
+        Gates {
+            spread: false,
+            ..all
+        },
+        Gates {
+            sort_by: false,
+            ..all
+        },
+        Gates {
+            scores: false,
+            ..all
+        },
+    ] {
+        assert_eq!(found(one), 1, "{one:?}");
     }
 }

@@ -1,7 +1,7 @@
 //! Explanations of placements, out of the JSON of a hub.
 
 use berth_placement_core::explain::ClusterResult;
-use berth_placement_core::{Explanation, Inventory, Source};
+use berth_placement_core::{Explanation, Gates, Inventory, Source};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -77,7 +77,7 @@ fn hub(objects: impl IntoIterator<Item = Value>) -> Inventory {
 
 fn explain(inventory: &Inventory) -> Explanation {
     let placement = inventory.placements.values().next().unwrap();
-    Explanation::new(inventory, placement, now())
+    Explanation::new(inventory, placement, Gates::default(), now())
 }
 
 #[test]
