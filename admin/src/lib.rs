@@ -33,6 +33,7 @@ mod retry;
 pub mod review;
 mod targets;
 mod unjoin;
+mod web;
 mod work;
 
 pub use agent_status::Args as AgentStatusArgs;

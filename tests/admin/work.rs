@@ -8,6 +8,8 @@ use berth_testkit::cluster::{Cluster, finish, fresh};
 use berth_testkit::transcript::words;
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
 use tokio::sync::OnceCell;
 
 use crate::house::House;
@@ -117,6 +119,123 @@ async fn objects_come_from_standard_input_as_kubectl_reads_them() {
     let (code, _, why) = piped(&folder, line, &many.to_string()).await;
     assert_eq!(code, 0, "a hub may have a higher limit");
     assert!(why.starts_with("Warning: the manifests have 600"), "{why}");
+}
+
+#[tokio::test]
+async fn folders_are_read_as_kubectl_reads_them() {
+    let folder = TempDir::new().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let map = |name: &str| format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\n");
+    fs::create_dir_all(path("all/b/deep")).unwrap();
+    for (file, name) in [
+        ("all/c.yaml", "c"),
+        ("all/a.yml", "a"),
+        ("all/b/2.yaml", "b2"),
+        ("all/b/deep/1.yaml", "deep"),
+        ("all/b.yaml", "b"),
+        ("all/readme.txt", "none"),
+    ] {
+        fs::write(path(file), map(name)).unwrap();
+    }
+    let json = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "j"}});
+    fs::write(path("all/b/j.json"), json.to_string()).unwrap();
+    std::os::unix::fs::symlink(path("all"), path("all/b/loop")).unwrap();
+    let names = |said: &str| {
+        let work: Value = serde_json::from_str(said).unwrap();
+        let manifests = work["spec"]["workload"]["manifests"]
+            .as_array()
+            .unwrap()
+            .clone();
+        let names = manifests
+            .iter()
+            .map(|it| it["metadata"]["name"].as_str().unwrap().to_owned());
+        names.collect::<Vec<_>>().join(" ")
+    };
+    let line = "create work w -f FOLDER/all --clusters c1 --dry-run=client -o json";
+    let (code, said, why) = offline(&folder, line).await;
+    assert_eq!((code, names(&said).as_str()), (0, "a b c"), "{why}");
+    let (code, said, why) = offline(&folder, &format!("{line} -R")).await;
+    assert_eq!(
+        (code, names(&said).as_str()),
+        (0, "a b2 deep j b c"),
+        "{why}"
+    );
+    fs::create_dir_all(path("none/within")).unwrap();
+    let line = "create work w -R -f FOLDER/none --clusters c1 --dry-run=client";
+    let (code, _, why) = offline(&folder, line).await;
+    assert_eq!(code, 1);
+    assert!(why.contains("none"), "{why}");
+}
+
+/// Serves HTTP/1.1 on localhost: each path has one response. Returns the address.
+async fn web(pages: Vec<(&'static str, String)>) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let mut request = vec![0; 4096];
+            let read = stream.read(&mut request).await.unwrap_or(0);
+            let request = String::from_utf8_lossy(&request[..read]).into_owned();
+            assert!(
+                !request.to_lowercase().contains("authorization"),
+                "{request}"
+            );
+            let path = request.split(' ').nth(1).unwrap_or_default();
+            let page = pages.iter().find(|(of, _)| *of == path);
+            let page = page.map_or(
+                "HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n",
+                |it| &it.1,
+            );
+            let _ = stream.write_all(page.as_bytes()).await;
+        }
+    });
+    address
+}
+
+#[tokio::test]
+async fn addresses_are_read_as_kubectl_reads_them() {
+    let folder = folder();
+    let body = |text: &str| {
+        format!(
+            "HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{text}",
+            text.len()
+        )
+    };
+    let to = |place: &str| {
+        format!("HTTP/1.1 302 Found\r\nlocation: {place}\r\ncontent-length: 0\r\n\r\n")
+    };
+    let web = web(vec![
+        ("/web.yaml?ref=1", body(OBJECTS)),
+        ("/moved", to("/web.yaml?ref=1")),
+        ("/circle", to("/circle")),
+        ("/page", body("<html><body>hello: [")),
+    ])
+    .await;
+    for path in ["/web.yaml?ref=1", "/moved"] {
+        let line = format!("create work web -f {web}{path} --clusters c1 --dry-run=client -o json");
+        let (code, said, why) = offline(&folder, &line).await;
+        assert_eq!(code, 0, "{why}");
+        let work: Value = serde_json::from_str(&said).unwrap();
+        let manifests = &work["spec"]["workload"]["manifests"];
+        assert_eq!(manifests[0]["data"]["a"], "b", "{said}");
+        assert_eq!(manifests[1]["kind"], "Namespace", "{said}");
+    }
+    for (path, words) in [
+        (
+            "/none",
+            "/none: the server answers with HTTP 404".to_owned(),
+        ),
+        ("/circle", "/circle: more than 10 redirects".to_owned()),
+        ("/page", format!("{web}/page, document 1: ")),
+    ] {
+        let line = format!("work render -f {web}{path}");
+        let (code, _, why) = offline(&folder, &line).await;
+        assert_eq!(code, 1, "{path}");
+        assert!(why.contains(&words), "{why}");
+    }
+    let (code, _, why) = offline(&folder, "work render -f http://127.0.0.1:1/a").await;
+    assert_eq!(code, 1);
+    assert!(why.contains("the server cannot be reached"), "{why}");
 }
 
 #[tokio::test]

@@ -9,19 +9,20 @@ use berth_review::drop_nulls;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::files::objects;
+use crate::files::Folders;
 
 /// Reads the Placements of files, each with its position. `-` is standard input.
 ///
 /// # Errors
 /// The message names each mistake, with the file, the document and the field.
-pub(super) fn placements(
+pub(super) async fn placements(
     files: &[PathBuf],
+    folders: Folders,
     namespace: &str,
 ) -> anyhow::Result<Vec<(String, Placement)>> {
     let mut placements = Vec::new();
     let mut faults = Vec::new();
-    for (at, mut object) in objects(files)? {
+    for (at, mut object) in folders.objects(files).await? {
         drop_nulls(&mut object);
         match placement(object, namespace) {
             Ok(placement) => placements.push((at.to_string(), placement)),

@@ -16,6 +16,7 @@ use super::manifest;
 use super::text::{Bound, Text};
 use super::{Output, explained};
 use crate::complete;
+use crate::files::Folders;
 use crate::hub::namespace;
 use crate::print::{Style, plain};
 
@@ -45,9 +46,11 @@ const SHOWN: usize = 20;
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// YAML or JSON file with Placements; - for standard input (repeatable)
+    /// YAML or JSON file with Placements, a folder of such files, or its URL; - for standard input (repeatable)
     #[arg(short, long = "filename", value_name = "FILE", required = true)]
     filename: Vec<PathBuf>,
+    #[command(flatten)]
+    folders: Folders,
     /// Namespace of Placements without one
     #[arg(
         short,
@@ -118,7 +121,7 @@ impl Args {
 /// # Errors
 /// A file is invalid, or the hub cannot be used.
 pub(super) async fn run(args: &Args, gates: Gates) -> anyhow::Result<ExitCode> {
-    let placements = manifest::placements(&args.filename, &args.namespace)?;
+    let placements = manifest::placements(&args.filename, args.folders, &args.namespace).await?;
     let origin = args.origin.open().await?;
     let mut needs = Needs::default();
     let mut namespaces = BTreeSet::new();

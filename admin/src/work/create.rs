@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 
 use crate::complete;
 use crate::failure::CommandError;
-use crate::files::objects;
+use crate::files::Folders;
 use crate::hub::{DryRun, HubArgs, HubConnection, namespace, namespaced};
 use crate::placement::create::replacing;
 use crate::print::{plain, print_json, print_one_json, print_one_yaml, print_yaml};
@@ -32,6 +32,9 @@ const EXAMPLES: &str = "\
 Examples:
   # The objects of a folder, on two clusters
   berth create work web -f deploy/ --clusters cluster1,cluster2
+
+  # All folders in a folder, and what a project publishes
+  berth create work web -R -f deploy/ -f https://example.com/web.yaml --clusters cluster1
 
   # As kubectl would apply it
   kustomize build deploy/ | berth create work web -f - --clusters cluster1
@@ -57,7 +60,7 @@ pub(crate) struct Args {
     /// Name of the ManifestWorks, or of the ManifestWorkReplicaSet
     #[arg(value_name = "NAME", value_parser = name)]
     name: String,
-    /// Files with the objects, or folders of such files; '-' is standard input (repeatable)
+    /// Files with the objects, folders of such files, or http and https URLs; '-' is standard input (repeatable)
     #[arg(
         short,
         long = "filename",
@@ -67,6 +70,8 @@ pub(crate) struct Args {
         required = true
     )]
     files: Vec<PathBuf>,
+    #[command(flatten)]
+    folders: Folders,
     /// Clusters to create a ManifestWork for
     #[arg(
         long,
@@ -155,7 +160,7 @@ fn name(text: &str) -> Result<String, String> {
 /// # Errors
 /// A file is invalid, an object exists, or the hub cannot be used.
 pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let wanted = args.wanted()?;
+    let wanted = args.wanted().await?;
     let suffix = args.dry_run.suffix();
     if args.dry_run == DryRun::Client {
         // No hub is needed to print a manifest.
@@ -195,9 +200,9 @@ impl Args {
     ///
     /// # Errors
     /// A file cannot be read, or an object of it cannot be applied.
-    fn wanted(&self) -> anyhow::Result<Vec<Wanted>> {
+    async fn wanted(&self) -> anyhow::Result<Vec<Wanted>> {
         let name = &self.name;
-        let spec = self.spec(objects(&self.files)?)?;
+        let spec = self.spec(self.folders.objects(&self.files).await?)?;
         let Some((space, placement)) = &self.placement else {
             let works = self.clusters.iter().map(|cluster| Wanted {
                 namespace: cluster.clone(),
@@ -420,8 +425,6 @@ mod tests {
         assert_eq!(manifests(&list.to_string()), json!([hello]));
         let stream = format!("{hello}\n{hello}{hello}\n");
         assert_eq!(manifests(&stream), json!([hello, hello, hello]));
-        let error = objects(&["https://example.com/a.yaml".into()]).unwrap_err();
-        assert!(error.to_string().contains("curl"), "{error}");
     }
 
     #[test]

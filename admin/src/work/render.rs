@@ -9,7 +9,7 @@ use berth_api::work::{
     Manifest, ManifestWork, ManifestWorkReplicaSet, ManifestWorkSpec, UpdateStrategy,
     UpdateStrategyType,
 };
-use berth_review::drop_nulls;
+use berth_review::{Source as At, drop_nulls};
 use berth_rules::plural;
 use berth_work_core::config::{Identity, Rules};
 use berth_work_core::{Holding, Mapped, Unusable, order, prescribed};
@@ -18,7 +18,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::complete;
-use crate::files::objects;
+use crate::files::Folders;
 use crate::hub::{HubArgs, HubConnection, namespace};
 use crate::print::{Table, plain, print_json, print_yaml};
 
@@ -63,9 +63,11 @@ pub struct Args {
         add = ArgValueCandidates::new(complete::clusters)
     )]
     namespace: String,
-    /// Files with ManifestWorks and ManifestWorkReplicaSets; '-' is standard input (repeatable)
+    /// Files with ManifestWorks and ManifestWorkReplicaSets, folders of such files, or http and https URLs; '-' is standard input (repeatable)
     #[arg(short, long = "filename", value_name = "FILE", value_delimiter = ',')]
     files: Vec<PathBuf>,
+    #[command(flatten)]
+    folders: Folders,
     /// Output format: table; yaml or json prints the objects [default: table]
     #[arg(
         short,
@@ -114,7 +116,7 @@ struct Rendered {
 pub(super) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let sources = match &args.name {
         Some(name) => vec![of_hub(args, name).await?],
-        None => of_files(&args.files)?,
+        None => of_files(args.folders.objects(&args.files).await?)?,
     };
     let mut out = BufWriter::new(io::stdout().lock());
     let mut err = io::stderr().lock();
@@ -184,9 +186,9 @@ async fn of_hub(args: &Args, name: &str) -> anyhow::Result<Source> {
     }
 }
 
-fn of_files(files: &[PathBuf]) -> anyhow::Result<Vec<Source>> {
+fn of_files(objects: Vec<(At, Value)>) -> anyhow::Result<Vec<Source>> {
     let mut sources = Vec::new();
-    for (at, mut object) in objects(files)? {
+    for (at, mut object) in objects {
         drop_own_nulls(&mut object);
         if ["ManifestWork", "ManifestWorkReplicaSet"]
             .iter()

@@ -194,12 +194,12 @@ async fn refusal(call: &Call, response: Response<ResponseBody>) -> CallError {
     match read(call, body, LONGEST_REFUSAL.min(call.at_most.max(4096))).await {
         Ok(body) => {
             let refusal = Refusal::of(head.status, &head.headers, &body);
-            CallError::new(call.asked(), Cause::Refused(refusal))
+            CallError::new(call.asked(), Cause::Refused(Box::new(refusal)))
         }
         // The code counts without the message.
         Err(error) if matches!(error.cause(), Cause::TooLarge(_)) => {
             let refusal = Refusal::of(head.status, &head.headers, b"(a long page)");
-            CallError::new(call.asked(), Cause::Refused(refusal))
+            CallError::new(call.asked(), Cause::Refused(Box::new(refusal)))
         }
         Err(error) => error,
     }

@@ -6,7 +6,7 @@ use std::fmt;
 use std::time::Duration;
 
 use berth_api::text::{cut_bytes, is_plain};
-use http::header::RETRY_AFTER;
+use http::header::{LOCATION, RETRY_AFTER};
 use http::{HeaderMap, StatusCode};
 use serde::Deserialize;
 use tower::BoxError;
@@ -53,7 +53,7 @@ pub enum Cause {
     /// The response is not what was asked for.
     Unreadable(String),
     /// A response other than success.
-    Refused(Refusal),
+    Refused(Box<Refusal>),
 }
 
 /// A response other than success, from the API server or from a proxy before it.
@@ -71,6 +71,8 @@ pub struct Refusal {
     pub retry_after: Option<Duration>,
     /// The texts of the API server's warnings, safe to show.
     pub warnings: Vec<String>,
+    /// Where a redirect leads. Calls do not follow it.
+    pub location: Option<String>,
     says: Says,
 }
 
@@ -281,6 +283,7 @@ impl Refusal {
                 details: Details::default(),
                 retry_after: in_head().map(Duration::from_secs),
                 warnings: warnings(headers).collect(),
+                location: location(headers),
                 says: if code == 404 && plain_404 {
                     Says::NoSuchPath
                 } else {
@@ -297,6 +300,7 @@ impl Refusal {
             details,
             retry_after: seconds.map(Duration::from_secs),
             warnings: warnings(headers).collect(),
+            location: location(headers),
             says: Says::Status,
         }
     }
@@ -329,6 +333,10 @@ impl fmt::Display for Refusal {
         }
         Ok(())
     }
+}
+
+fn location(headers: &HeaderMap) -> Option<String> {
+    headers.get(LOCATION)?.to_str().ok().map(str::to_owned)
 }
 
 fn u64_or_none<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {

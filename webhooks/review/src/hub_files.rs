@@ -320,10 +320,34 @@ fn inherit(item: &mut Value, api_version: &str, list_kind: &str) {
 pub fn objects<P: AsRef<Path>>(paths: &[P]) -> Result<Vec<(Source, Value)>, FilesError> {
     let mut objects = Vec::new();
     for path in paths {
-        for file in files(path.as_ref())? {
-            let text = text(&file).map_err(|source| unreadable(&file, source))?;
-            objects.extend(objects_in(&file.display().to_string(), &text)?);
-        }
+        objects.extend(objects_of(files(path.as_ref())?)?);
+    }
+    Ok(objects)
+}
+
+/// As [`objects`], of a file, or of a folder with all folders in it, sorted by path. A link to a folder is not followed.
+///
+/// # Errors
+/// The first error; see [`FilesError`].
+pub fn objects_under(path: &Path) -> Result<Vec<(Source, Value)>, FilesError> {
+    let mut folders = vec![path.to_owned()];
+    let mut all = Vec::new();
+    if !path.is_dir() {
+        return objects_of(files(path)?);
+    }
+    while let Some(folder) = folders.pop() {
+        let (found, within) = entries(&folder)?;
+        all.extend(found);
+        folders.extend(within);
+    }
+    objects_of(sorted(all, path)?)
+}
+
+fn objects_of(files: Vec<PathBuf>) -> Result<Vec<(Source, Value)>, FilesError> {
+    let mut objects = Vec::new();
+    for file in files {
+        let text = text(&file).map_err(|source| unreadable(&file, source))?;
+        objects.extend(objects_in(&file.display().to_string(), &text)?);
     }
     Ok(objects)
 }
@@ -365,16 +389,29 @@ fn files(path: &Path) -> Result<Vec<PathBuf>, FilesError> {
     if !fs::metadata(path).map_err(unreadable)?.is_dir() {
         return Ok(vec![path.to_owned()]);
     }
-    let mut files = Vec::new();
-    for entry in fs::read_dir(path).map_err(unreadable)? {
-        let file = entry.map_err(unreadable)?.path();
-        let extension = file.extension().and_then(|extension| extension.to_str());
-        if file.is_file() && matches!(extension, Some("yaml" | "yml" | "json")) {
-            files.push(file);
+    sorted(entries(path)?.0, path)
+}
+
+/// The files of a folder whose names end as those of objects, and its folders.
+fn entries(folder: &Path) -> Result<(Vec<PathBuf>, Vec<PathBuf>), FilesError> {
+    let unreadable = |source| unreadable(folder, source);
+    let (mut files, mut folders) = (Vec::new(), Vec::new());
+    for entry in fs::read_dir(folder).map_err(unreadable)? {
+        let entry = entry.map_err(unreadable)?;
+        let path = entry.path();
+        let extension = path.extension().and_then(|extension| extension.to_str());
+        if entry.file_type().map_err(unreadable)?.is_dir() {
+            folders.push(path);
+        } else if matches!(extension, Some("yaml" | "yml" | "json")) && path.is_file() {
+            files.push(path);
         }
     }
+    Ok((files, folders))
+}
+
+fn sorted(mut files: Vec<PathBuf>, of: &Path) -> Result<Vec<PathBuf>, FilesError> {
     if files.is_empty() {
-        return Err(FilesError::Empty(path.display().to_string()));
+        return Err(FilesError::Empty(of.display().to_string()));
     }
     files.sort();
     Ok(files)

@@ -32,7 +32,7 @@ pub use documents::{NotYaml, documents};
 pub use files::FilesAnswerer;
 pub use gate::Gate;
 pub use hub::HubAnswerer;
-pub use hub_files::{FilesError, HubFiles, Source, drop_nulls, objects, objects_in};
+pub use hub_files::{FilesError, HubFiles, Source, drop_nulls, objects, objects_in, objects_under};
 pub use port::{Answerer, Finding, Requester};
 pub use refusal::{Refusal, RefusalKind};
 pub use verdict::{Evidence, Subject, Verdict};

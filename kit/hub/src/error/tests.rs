@@ -10,7 +10,7 @@ const GROUP: &str = "cluster.open-cluster-management.io";
 fn refused(call: &Call, code: u16, body: &str) -> CallError {
     let code = StatusCode::from_u16(code).unwrap();
     let refusal = Refusal::of(code, &HeaderMap::new(), body.as_bytes());
-    CallError::new(call.asked(), Cause::Refused(refusal))
+    CallError::new(call.asked(), Cause::Refused(Box::new(refusal)))
 }
 
 fn status(code: u16, reason: &str, details: serde_json::Value) -> String {
