@@ -239,6 +239,56 @@ async fn addresses_are_read_as_kubectl_reads_them() {
 }
 
 #[tokio::test]
+async fn one_work_is_shown_on_the_clusters_that_are_named() {
+    let house = House::shared().await;
+    kinds(&house).await;
+    let folder = folder();
+    let (one, two, other, name) = (
+        fresh("member"),
+        fresh("member"),
+        fresh("member"),
+        fresh("web"),
+    );
+    for cluster in [&one, &two, &other] {
+        namespace(&house, cluster).await;
+    }
+    let file = folder.path().join("web.yaml");
+    let line = format!(
+        "create work {name} -f {} --clusters {one},{two}",
+        file.display()
+    );
+    house.berth(&line).await.ok();
+    let rows = |said: &str| {
+        let rows = said
+            .lines()
+            .map(|line| line.split_whitespace().next().unwrap().to_owned());
+        rows.collect::<std::collections::BTreeSet<_>>()
+    };
+    let both = [one.clone(), two.clone()].into();
+    let line = format!("get works {name} --clusters --no-headers");
+    assert_eq!(rows(house.berth(&line).await.ok()), both);
+    let line = format!("get works {name} --clusters {one} --no-headers");
+    assert_eq!(rows(house.berth(&line).await.ok()), [one.clone()].into());
+    let output = house
+        .berth(&format!(
+            "get works {name} --clusters {one},{other} -o json"
+        ))
+        .await;
+    assert_eq!(output.code, 1);
+    let list: Value = serde_json::from_str(&output.stdout).unwrap();
+    assert_eq!(list["items"].as_array().unwrap().len(), 1, "{output:?}");
+    let words = format!("\"{name}\" not found in namespace {other}");
+    assert!(output.stderr.contains(&words), "{output:?}");
+    let output = house
+        .berth(&format!("get works {name} --clusters {one} -w"))
+        .await;
+    assert!(
+        output.code == 1 && output.stderr.contains("-n CLUSTER"),
+        "{output:?}"
+    );
+}
+
+#[tokio::test]
 async fn a_manifest_that_cannot_be_applied_is_refused_with_its_place() {
     let folder = folder();
     for (text, words) in [

@@ -20,6 +20,8 @@ const AT_ONCE: usize = 8;
 pub(super) struct Asked {
     /// The namespace. None: all namespaces, or a cluster-scoped kind.
     pub(super) namespace: Option<String>,
+    /// Only the objects of these namespaces, if there are any; not for watches.
+    pub(super) among: Vec<String>,
     /// The objects are of all namespaces, so several objects can have the same name.
     pub(super) everywhere: bool,
     /// The names. Empty: all objects.
@@ -114,6 +116,9 @@ impl Asked {
     where
         K: Resource<DynamicType = ()> + DeserializeOwned + Default,
     {
+        if !self.among.is_empty() {
+            return self.list_among(hub).await;
+        }
         let namespace = self.namespace.as_deref();
         let (mut items, version) = hub.list_at::<K>(namespace, &self.listed()).await?;
         items.retain(|item| self.is_about(&item.name()));
@@ -128,6 +133,35 @@ impl Asked {
             failures: self.missing::<K>(hub, &missing).await,
             items,
             version,
+        })
+    }
+
+    /// Lists the objects of some namespaces. Each name is to be in each of them.
+    async fn list_among<K>(&self, hub: &HubConnection) -> Result<Found<K>, CommandError>
+    where
+        K: Resource<DynamicType = ()> + DeserializeOwned + Default,
+    {
+        let (listed, mut items, mut failures) = (&self.listed(), Vec::new(), Vec::new());
+        let lists = stream::iter(&self.among)
+            .map(async |namespace| hub.list_at::<K>(Some(namespace), listed).await);
+        let lists: Vec<_> = lists.buffered(AT_ONCE).try_collect().await?;
+        for (namespace, (mut found, _)) in self.among.iter().zip(lists) {
+            found.retain(|item| self.is_about(&item.name()));
+            let missing = self
+                .names
+                .iter()
+                .filter(|name| !found.iter().any(|it| it.name() == **name));
+            failures.extend(missing.map(|name| {
+                let failure = no_such::<K>(name, &[]);
+                CommandError::Refused(format!("{failure} in namespace {namespace}"))
+            }));
+            items.extend(found);
+        }
+        items.sort_by_key(|item| self.names.iter().position(|name| *name == item.name()));
+        Ok(Found {
+            items,
+            version: String::new(),
+            failures,
         })
     }
 

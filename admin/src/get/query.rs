@@ -52,6 +52,10 @@ pub(super) type Output = Screen<BufWriter<StdoutLock<'static>>>;
 // === impl ShowArgs ===
 
 impl ShowArgs {
+    pub(super) fn is_watch(&self) -> bool {
+        self.watch
+    }
+
     /// Returns the format of the flags, or else the default, which is a table for watches. A tree cannot be watched: then the
     /// program ends with a usage error.
     fn format(&self, default: Format) -> Format {

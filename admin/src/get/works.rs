@@ -3,12 +3,14 @@
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
 use std::process::ExitCode;
 
-use berth_api::conditions::condition_of;
+use anyhow::bail;
 use berth_api::conditions::manifest_work as conditions;
+use berth_api::conditions::{TRUE, condition_of};
 use berth_api::labels;
-use berth_api::work::{ManifestWork, ManifestWorkExecutor};
+use berth_api::work::{ManifestResourceMeta, ManifestWork, ManifestWorkExecutor};
 use clap_complete::engine::ArgValueCandidates;
 use jiff::Timestamp;
 use kube::{Resource, ResourceExt};
@@ -36,6 +38,12 @@ Examples:
   berth get works web -o wide
   berth get works -n cluster1 -o tree
 
+  # One ManifestWork on all clusters that have it, and what is wrong
+  berth get works web --clusters -o wide
+
+  # On some clusters
+  berth get works web --clusters cluster1,cluster2
+
   # Those of a ManifestWorkReplicaSet
   berth get works -l work.open-cluster-management.io/manifestworkreplicaset=team-a.web
 
@@ -59,6 +67,17 @@ pub(super) struct Args {
     /// ManifestWorks of all clusters; this is the default
     #[arg(short = 'A', long)]
     all_namespaces: bool,
+    /// Only ManifestWorks of these clusters; without a name, of all clusters
+    #[arg(
+        long,
+        value_name = "CLUSTER,...",
+        num_args = 0..=1,
+        value_delimiter = ',',
+        conflicts_with_all = ["namespace", "all_namespaces"],
+        value_parser = namespace,
+        add = ArgValueCandidates::new(complete::clusters)
+    )]
+    clusters: Option<Vec<String>>,
     #[command(flatten)]
     show: ShowArgs,
 }
@@ -73,6 +92,12 @@ pub(super) async fn run(args: &Args, hub: &HubArgs) -> anyhow::Result<ExitCode> 
     let mut query = Query::new(hub, &args.names, &args.show, Format::Table).await?;
     query.asked.namespace.clone_from(&args.namespace);
     query.asked.everywhere = args.namespace.is_none();
+    let clusters = args.clusters.iter().flatten();
+    let clusters: BTreeSet<_> = clusters.filter(|it| !it.is_empty()).cloned().collect();
+    if !clusters.is_empty() && args.show.is_watch() {
+        bail!("--watch shows one cluster or all: omit --clusters, or use -n CLUSTER");
+    }
+    query.asked.among = clusters.into_iter().collect();
     let view = Works {
         wide: query.format == Format::Wide,
         namespace: args.namespace.clone(),
@@ -98,6 +123,7 @@ impl View for Works {
                 "DRIFTED",
                 "REPLICASET",
                 "EXECUTOR",
+                "MESSAGE",
             ]);
         }
         titles
@@ -129,6 +155,7 @@ impl View for Works {
                     set.unwrap_or_default()
                 }),
                 cell(|it| it.spec.executor.as_ref().map_or_else(String::new, executor)),
+                cell(message),
             ]);
         }
         cells
@@ -148,14 +175,14 @@ impl View for Works {
             node.push(Node::leaf("Number of Manifests", manifests.to_string()));
             node.push(Node::leaf("Applied", status(work, conditions::APPLIED)));
             node.push(Node::leaf("Available", status(work, conditions::AVAILABLE)));
+            let message = message(work);
+            if !message.is_empty() {
+                node.push(Node::leaf("Message", message));
+            }
             let mut objects = Node::new("Resources");
             let reported = work.status.iter();
             for manifest in reported.flat_map(|it| &it.resource_status.manifests) {
-                let meta = &manifest.resource_meta;
-                let title = match &*meta.namespace {
-                    "" => format!("{}/{}", meta.kind, meta.name),
-                    namespace => format!("{}/{namespace}/{}", meta.kind, meta.name),
-                };
+                let title = object(&manifest.resource_meta);
                 let said = [conditions::APPLIED, conditions::AVAILABLE].map(|type_| {
                     let found = condition_of(&manifest.conditions, type_);
                     let status = found.map_or("Unknown", |it| &it.status);
@@ -187,6 +214,46 @@ fn status(work: &ManifestWork, type_: &str) -> String {
         return OUTDATED.to_owned();
     }
     found.status.clone()
+}
+
+/// What is wrong, or what a deletion waits for; else empty. The first object of which a condition says so, or else the condition of the work.
+fn message(work: &ManifestWork) -> String {
+    let Some(stored) = &work.status else {
+        return String::new();
+    };
+    if work.metadata.deletion_timestamp.is_some() {
+        let found = condition_of(&stored.conditions, conditions::DELETING);
+        return found.map_or_else(String::new, |it| it.message.clone());
+    }
+    for (type_, good) in [
+        (conditions::APPLIED, true),
+        (conditions::AVAILABLE, true),
+        (conditions::DEGRADED, false),
+        (conditions::DRIFTED, false),
+    ] {
+        let Some(of_work) = condition_of(&stored.conditions, type_) else {
+            continue;
+        };
+        if (of_work.status == TRUE) == good {
+            continue;
+        }
+        let states = stored.resource_status.manifests.iter();
+        let mut of_objects = states.filter_map(|it| {
+            let found = condition_of(&it.conditions, type_)?;
+            let is_bad = (found.status == TRUE) != good && !found.message.is_empty();
+            is_bad.then(|| format!("{}: {}", object(&it.resource_meta), found.message))
+        });
+        return of_objects.next().unwrap_or_else(|| of_work.message.clone());
+    }
+    String::new()
+}
+
+/// Kind, namespace and name.
+fn object(meta: &ManifestResourceMeta) -> String {
+    match &*meta.namespace {
+        "" => format!("{}/{}", meta.kind, meta.name),
+        namespace => format!("{}/{namespace}/{}", meta.kind, meta.name),
+    }
 }
 
 /// The identity of an executor, as in `berth create work --executor`.

@@ -59,13 +59,14 @@ fn a_row_says_how_the_work_is() {
             "",
             "False",
             "team-a.web",
-            "n/deployer"
+            "n/deployer",
+            ""
         ]
     );
     let empty = work(json!([]), json!({"executor": {}}));
     let cells = view(true, Some("c1")).cells(&empty, now);
     assert_eq!(cells[..4], ["web", "0", "", ""]);
-    assert_eq!(cells.last().unwrap(), "<invalid>");
+    assert_eq!(cells[cells.len() - 2..], ["<invalid>", ""]);
     for wide in [false, true] {
         for namespace in [None, Some("c1")] {
             let view = view(wide, namespace);
@@ -93,4 +94,68 @@ fn the_tree_shows_the_objects() {
         shown.contains("<ConfigMap/n/a> Applied True, Available Unknown"),
         "{shown}"
     );
+}
+
+#[test]
+fn the_message_is_what_is_wrong_or_what_a_deletion_waits_for() {
+    let said = |type_: &str, status: &str, message: &str| {
+        let mut condition = condition(type_, status, 2);
+        condition["message"] = message.into();
+        condition
+    };
+    let status = |conditions: Value, object: Value| {
+        json!({"conditions": conditions, "resourceStatus": {"manifests": [
+            {"resourceMeta": {"ordinal": 0, "kind": "Namespace", "name": "n"}, "conditions": [condition("Applied", "True", 2)]},
+            {"resourceMeta": {"ordinal": 1, "kind": "ConfigMap", "name": "a", "namespace": "n"}, "conditions": [object]},
+        ]}})
+    };
+    let well = condition("Applied", "True", 2);
+    let deleting = said("Deleting", "True", "waits for a finalizer");
+    for (deleted, status, expected) in [
+        (None, json!({}), ""),
+        (
+            None,
+            status(
+                json!([well, condition("Available", "True", 2)]),
+                well.clone(),
+            ),
+            "",
+        ),
+        (
+            None,
+            status(
+                json!([said("Applied", "False", "one failed")]),
+                said("Applied", "False", "no rights"),
+            ),
+            "ConfigMap/n/a: no rights",
+        ),
+        (
+            None,
+            status(json!([said("Applied", "False", "too large")]), well.clone()),
+            "too large",
+        ),
+        (
+            None,
+            status(
+                json!([well, said("Degraded", "True", "d")]),
+                said("Degraded", "True", "crashes"),
+            ),
+            "ConfigMap/n/a: crashes",
+        ),
+        (
+            Some("2026-01-01T00:00:00Z"),
+            status(
+                json!([said("Applied", "False", "x"), deleting]),
+                well.clone(),
+            ),
+            "waits for a finalizer",
+        ),
+    ] {
+        let item: Item<ManifestWork> = Item::of(json!({
+            "metadata": {"name": "web", "namespace": "c1", "generation": 2, "deletionTimestamp": deleted},
+            "spec": {}, "status": status,
+        }));
+        assert!(item.unreadable.is_none(), "{:?}", item.unreadable);
+        assert_eq!(message(&item.object), expected, "{status}");
+    }
 }
