@@ -27,6 +27,7 @@ mod refusing;
 mod reporting;
 mod restarting;
 mod resting;
+mod rivals;
 mod sharing;
 mod strategies;
 mod trouble;

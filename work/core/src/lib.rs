@@ -7,7 +7,8 @@
 //! [`prescribed()`] reads a manifest, discovery adds its resource ([`Prescribed::mapped`]), and [`Applying`] is a state machine from
 //! there to an [`Outcome`]: it returns one [`Step`] after another, and gets the [`Response`] to each. [`Applying::differs`] judges an object
 //! from a watch without any request. [`Removing`] is the machine that removes what is no longer prescribed: [`stale()`] finds it.
-//! [`eviction()`] decides on AppliedManifestWorks whose ManifestWork is missing, and [`labels_due`] on their labels.
+//! [`eviction()`] decides on AppliedManifestWorks whose ManifestWork is missing, [`labels_due`] on their labels, and [`Contest`] on writes to
+//! them that another agent undoes.
 //!
 //! # A whole ManifestWork
 //! Each public module is about the whole: [`config`] finds the rules of an object, [`order`] sorts the objects, [`evaluate`](mod@evaluate)
@@ -32,6 +33,7 @@ pub mod budget;
 mod compare;
 mod conditions;
 pub mod config;
+mod contest;
 mod differs;
 pub mod evaluate;
 mod eviction;
@@ -65,6 +67,7 @@ mod testing;
 
 pub use applied::{Listed, Stale, recorded, stale};
 pub use apply::{Applying, Cuts, Cutting, Done, Failure, Outcome, Retry};
+pub use contest::{Contest, Patience};
 pub use differs::{Difference, Differences, Settled, Verdict};
 pub use eviction::{Eviction, Hold, HubView, eviction};
 pub use labels::labels_due;

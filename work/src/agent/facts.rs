@@ -7,6 +7,7 @@ use berth_api::work::{AppliedManifestWork, ManifestWork};
 use berth_api::{GroupVersionResource, groups};
 use berth_reconcile::Item;
 use berth_work_core::grants::Rbac;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
 use serde::Deserialize;
 
 use super::objects::Arrived;
@@ -83,8 +84,16 @@ pub(crate) fn work(item: &Item<'_>) -> Result<Fact, serde_json::Error> {
 /// Reads an AppliedManifestWork.
 pub(crate) fn applied(item: &Item<'_>) -> Result<Fact, serde_json::Error> {
     let mut applied: AppliedManifestWork = item.parse()?;
-    applied.metadata.managed_fields = None;
+    applied.metadata.managed_fields = last_manager(applied.metadata.managed_fields);
     Ok(Fact::Applied(Arc::new(applied)))
+}
+
+/// Keeps the entry of the last write, without its fields.
+fn last_manager(all: Option<Vec<ManagedFieldsEntry>>) -> Option<Vec<ManagedFieldsEntry>> {
+    let of_time = |it: &ManagedFieldsEntry| it.time.as_ref().map(|it| it.0);
+    let mut last = all?.into_iter().max_by_key(of_time)?;
+    last.fields_v1 = None;
+    Some(vec![last])
 }
 
 /// Reads a CustomResourceDefinition.

@@ -3,14 +3,19 @@
 //! The order of writes makes each step safe to repeat: first the finalizer, then the AppliedManifestWork, then objects. A deleted ManifestWork
 //! stays until its AppliedManifestWork is gone, and that one until its objects are.
 
+use std::sync::Arc;
+use std::time::Instant;
+
 use berth_api::labels::{APPLIED_MANIFEST_WORK_CLEANUP, MANIFEST_WORK_CLEANUP};
 use berth_api::plan::{Action, Plan, Target, Write};
 use berth_api::work::{AppliedManifestWork, ManifestWork};
+use berth_reconcile::{Work, now};
 use berth_work_core::labels_due;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::{Map, Value, json};
 
 use super::facts::{applied_works, has_finalizer, works};
+use super::rivals::{self, Part};
 use super::world::Agent;
 
 /// The name of the reconciler in metrics and logs.
@@ -52,7 +57,42 @@ pub(crate) fn plan(world: &Agent, name: &str) -> Plan {
     match applied {
         None => create(world, work, applied_name).into(),
         Some(applied) if applied.metadata.deletion_timestamp.is_some() => Plan::default(),
-        Some(applied) => correct(world, work, applied).map_or_else(Plan::default, Plan::from),
+        Some(applied) => correct(world, work, applied)
+            .filter(|_| correction_waits(world, &applied_name).is_none())
+            .map_or_else(Plan::default, Plan::from),
+    }
+}
+
+/// If another agent has undone corrections: until when the next one waits.
+fn correction_waits(world: &Agent, applied: &str) -> Option<Instant> {
+    world.rivals.until(applied, Part::Labels, now().instant)
+}
+
+/// What is to be corrected in the AppliedManifestWork of a work, as a mark, and until when that waits.
+pub(crate) fn corrects(world: &Agent, name: &str) -> Option<(u64, Option<Instant>)> {
+    let work = world.works.get(name)?;
+    let applied_name = world.applied_name(name);
+    let applied = world.applied.get(&*applied_name)?;
+    let Action::Patch { mut body, .. } = correct(world, work, applied)?.action else {
+        return None;
+    };
+    body["metadata"]["resourceVersion"] = Value::Null;
+    let mark = rivals::mark_of(&body.to_string());
+    Some((mark, correction_waits(world, &applied_name)))
+}
+
+/// Notes a correction. It is undone if it was the last one, too.
+pub(crate) fn corrected(on: &Work<Agent>, name: &str, mark: u64) {
+    let contested = on.change(|world, _| {
+        let applied_name: Arc<str> = world.applied_name(name).into();
+        let applied = world.applied.get(&applied_name).cloned()?;
+        let (rivals, part) = (&mut world.rivals, Part::Labels);
+        let was_undone = rivals.last(&applied_name, part) == Some(mark);
+        let is_news = rivals.wrote(&applied_name, part, mark, was_undone, now().instant);
+        is_news.then_some(applied)
+    });
+    if let Some(applied) = contested {
+        rivals::tell(on, &applied);
     }
 }
 

@@ -8,7 +8,8 @@
 //! - `permissions`: the roles and bindings of the cluster, while a ManifestWork has an executor; `executor`, `checks`: what it may do;
 //! - `pass`, `task`, `run`: apply what is missing or differs; `record`: lists it in the AppliedManifestWork;
 //! - `room`: which ManifestWorks fit into the agent's memory; the others are known without their manifests, and nothing is done for them;
-//! - `lifecycle`, `removal`: from the finalizer of a ManifestWork to the end of its AppliedManifestWork; `status`: its status.
+//! - `lifecycle`, `removal`: from the finalizer of a ManifestWork to the end of its AppliedManifestWork; `status`: its status;
+//! - `rivals`: another agent with the same agent ID, which undoes what this one writes to AppliedManifestWorks.
 //!
 //! # Guarantees
 //! - [`run`] ends when it is stopped, when its term is over, or when a task broke; never because something is missing or away.
@@ -32,6 +33,7 @@ mod progress;
 mod record;
 mod removal;
 mod removing;
+mod rivals;
 mod room;
 mod rows;
 mod run;

@@ -27,7 +27,7 @@ use super::run::{Tried, learn, look, note, refusal};
 use super::targets::{self, Ready};
 use super::task::Task;
 use super::world::{Agent, Key};
-use super::{HUB, MANAGED, record, room};
+use super::{HUB, MANAGED, lifecycle, record, room};
 
 /// After so many requests without a response the rest of the pass waits: the API server is away.
 const MOST_SILENCES: usize = 3;
@@ -60,8 +60,13 @@ pub(crate) async fn work(on: &Work<Agent>, name: &Arc<str>) -> Done {
         };
     }
     prepare(on).await;
+    let corrects = lifecycle::corrects(&on.world(), name);
     if let Err(failures) = on.attempt(&Key::Work(Arc::clone(name))).await {
         return failed(&failures);
+    }
+    let corrects_again = corrects.and_then(|(_, until)| until);
+    if let Some((mark, None)) = corrects {
+        lifecycle::corrected(on, name, mark);
     }
     let ready = ready(&on.world(), name);
     let Some(ready) = ready else {
@@ -78,7 +83,7 @@ pub(crate) async fn work(on: &Work<Agent>, name: &Arc<str>) -> Done {
         return settled(None);
     }
     match pass(on, name, &ready).await {
-        Ok(again) => settled(again),
+        Ok(again) => settled(again.into_iter().chain(corrects_again).min()),
         Err(error) => {
             tracing::debug!(work = &**name, %error, "the managed cluster does not respond");
             Done::Failed {

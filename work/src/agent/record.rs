@@ -1,6 +1,7 @@
 //! The objects that the agent has applied for a ManifestWork, as its AppliedManifestWork lists them; and the deletion of those that left
 //! the manifests.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use berth_api::plan::{Action, Target, Write};
@@ -15,6 +16,7 @@ use super::lifecycle::WORK;
 use super::objects::{Entry, Known};
 use super::progress::{Progress, Target as Of, Wait};
 use super::removing::remove_all;
+use super::rivals::{self, Part};
 use super::targets::Ready;
 use super::world::Agent;
 
@@ -33,7 +35,7 @@ pub(crate) async fn record(
     let metadata = &ready.applied.metadata;
     let (applied_name, uid) = (&metadata.name, metadata.uid.clone().unwrap_or_default());
     let applied_name = applied_name.as_deref().unwrap_or_default();
-    let (stored, existing, remove, mut kept, wait) = {
+    let (stored, existing, remove, mut kept, wait, was_undone, contested) = {
         let world = on.world();
         // Manifests that were replaced meanwhile must not delete what the new ones have.
         if !world.is_current(name, ready) {
@@ -45,16 +47,25 @@ pub(crate) async fn record(
             return Ok(None);
         };
         let stored = applied.status.clone().unwrap_or_default().applied_resources;
+        let written = world.rivals.last(applied_name, Part::List);
+        let was_undone = written.is_some_and(|it| it != rivals::mark_of_list(&stored));
+        let contested = world.rivals.is_on(applied_name, Part::List, now);
         let listed: Vec<_> = progress.slots.iter().map(|it| listed(&it.target)).collect();
         let recorded: Vec<_> = with_unlisted(&progress.unlisted, &stored).collect();
         let stale = stale(&recorded, &listed);
         let remove: Vec<_> = stale.remove.into_iter().cloned().collect();
         let mut kept: Vec<_> = stale.held.into_iter().cloned().collect();
         let existing = existing(&world, progress, &stored, &mut kept);
-        (stored, existing, remove, kept, progress.stale_wait)
+        let wait = progress.stale_wait;
+        (stored, existing, remove, kept, wait, was_undone, contested)
     };
     let (mut again, mut failed) = (None, None);
-    if !deletes {
+    if was_undone || contested.is_some() {
+        // It is not known which objects another agent has listed: they stay, and are listed.
+        let over = contested.unwrap_or(now + rivals::KEEP);
+        again = (!remove.is_empty()).then_some(over);
+        kept.extend(remove);
+    } else if !deletes {
         kept.extend(remove);
     } else if remove.is_empty() {
         on.change(|world, _| set_wait(world, name, None));
@@ -71,7 +82,8 @@ pub(crate) async fn record(
         on.change(|world, _| set_wait(world, name, next));
     }
     let resources = recorded(existing, kept);
-    if resources != stored {
+    let is_due = resources != stored;
+    if is_due {
         drop(stored);
         // One after the other: as values, thousands of entries take megabytes.
         let resources: Value = resources.into_iter().map(|it| json!(it)).collect();
@@ -92,6 +104,9 @@ pub(crate) async fn record(
             return failed.map_or(Ok(again), Err);
         }
     }
+    if is_due || was_undone {
+        wrote(on, applied_name, was_undone);
+    }
     on.change(|world, _| {
         if let Some(progress) = world.progress.get_mut(name) {
             progress.unlisted.clear();
@@ -99,6 +114,21 @@ pub(crate) async fn record(
         }
     });
     failed.map_or(Ok(again), Err)
+}
+
+/// Notes that the list is as it should be now.
+fn wrote(on: &Work<Agent>, applied: &str, was_undone: bool) {
+    let contested = on.change(|world, _| {
+        let (name, it) = world.applied.get_key_value(applied)?;
+        let (name, it) = (Arc::clone(name), Arc::clone(it));
+        let list = it.status.as_ref().map(|it| &*it.applied_resources);
+        let mark = rivals::mark_of_list(list.unwrap_or_default());
+        let is_news = (world.rivals).wrote(&name, Part::List, mark, was_undone, now().instant);
+        is_news.then_some(it)
+    });
+    if let Some(applied) = contested {
+        rivals::tell(on, &applied);
+    }
 }
 
 /// The stored list with the objects that it lacks. Of one object, the entry that was not stored yet counts: it has the newer UID.

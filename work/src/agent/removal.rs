@@ -11,7 +11,7 @@ use berth_api::labels::APPLIED_MANIFEST_WORK_CLEANUP;
 use berth_api::plan::{Event, Plan, Write};
 use berth_api::work::{AppliedManifestResourceMeta, AppliedManifestWork};
 use berth_reconcile::queue::Done;
-use berth_reconcile::{Reference, Regarding, Work, now};
+use berth_reconcile::{Reference, Regarding, Work, WriteOutcome, now};
 use berth_work_core::{Eviction, HubView, eviction};
 use jiff::SignedDuration;
 use serde_json::{Value, json};
@@ -23,7 +23,8 @@ use super::objects::Known;
 use super::progress::{Progress, Wait};
 use super::record;
 use super::removing::remove_all;
-use super::world::{Agent, Key};
+use super::rivals::{self, Part};
+use super::world::Agent;
 
 /// The name of the reconciler in metrics and logs.
 const APPLIED: &str = "applied-work";
@@ -33,6 +34,30 @@ pub(crate) const HELD: &str = "berth.open-cluster-management.io/eviction-held";
 
 /// On an AppliedManifestWork, with any value: a user confirms that it may go.
 pub(crate) const CONFIRMED: &str = "berth.open-cluster-management.io/eviction-confirmed";
+
+/// What is written to an AppliedManifestWork.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Due {
+    /// Why it stays.
+    Hold,
+    /// It is not held any more.
+    Free,
+    /// Since when its ManifestWork is missing.
+    Start,
+    /// It is not missing any more.
+    Stop,
+    /// Its deletion.
+    Evict,
+}
+
+impl Due {
+    fn part(self) -> Part {
+        match self {
+            Self::Hold | Self::Start | Self::Evict => Part::Eviction,
+            Self::Free | Self::Stop => Part::Keeping,
+        }
+    }
+}
 
 /// Works on an AppliedManifestWork.
 pub(crate) async fn work(on: &Work<Agent>, name: &Arc<str>) -> Done {
@@ -44,10 +69,42 @@ pub(crate) async fn work(on: &Work<Agent>, name: &Arc<str>) -> Done {
     if applied.metadata.deletion_timestamp.is_some() && applied_has_finalizer(&applied) {
         return remove(on, name, &applied).await;
     }
-    let held_before = annotation(&applied, HELD).is_some();
-    let done = on.settle(&Key::Applied(Arc::clone(name))).await;
+    // The second round says when to look again.
+    for _ in 0..2 {
+        let (mut plan, due) = decide(&on.world(), name, now());
+        let Some(due) = due.filter(|_| !plan.writes.is_empty()) else {
+            return settled(plan.again);
+        };
+        let was_held = on.world().rivals.last(name, due.part()) == Some(due as u64);
+        match on.carry_out(std::mem::take(&mut plan.writes)).await {
+            WriteOutcome::Failed(failures) => return berth_reconcile::failed(&failures),
+            WriteOutcome::Nothing | WriteOutcome::Written => {}
+        }
+        wrote(on, name, due);
+        if due == Due::Hold && !was_held {
+            tell_of_hold(on, name);
+        }
+    }
+    settled(Some(now().instant))
+}
+
+/// Notes a write. It is undone if it was the last one, too.
+fn wrote(on: &Work<Agent>, name: &Arc<str>, due: Due) {
+    let contested = on.change(|world, _| {
+        let (part, mark) = (due.part(), due as u64);
+        let was_undone = world.rivals.last(name, part) == Some(mark);
+        let applied = world.applied.get(name).cloned()?;
+        let is_news = (world.rivals).wrote(name, part, mark, was_undone, now().instant);
+        is_news.then_some(applied)
+    });
+    if let Some(applied) = contested {
+        rivals::tell(on, &applied);
+    }
+}
+
+fn tell_of_hold(on: &Work<Agent>, name: &Arc<str>) {
     let held = on.world().applied.get(name).cloned();
-    if let Some(held) = held.filter(|_| !held_before)
+    if let Some(held) = held
         && let Some(reason) = annotation(&held, HELD)
     {
         tracing::warn!(
@@ -64,7 +121,6 @@ pub(crate) async fn work(on: &Work<Agent>, name: &Arc<str>) -> Done {
         };
         on.tell(MANAGED, &event, &regarding(&held));
     }
-    done
 }
 
 /// Removes the objects of a deleted AppliedManifestWork, and then its finalizer.
@@ -104,7 +160,7 @@ async fn remove(on: &Work<Agent>, name: &Arc<str>, applied: &AppliedManifestWork
         return settled(Some(wait.until));
     };
     match on.carry_out(vec![write]).await {
-        berth_reconcile::WriteOutcome::Failed(failures) => berth_reconcile::failed(&failures),
+        WriteOutcome::Failed(failures) => berth_reconcile::failed(&failures),
         _ if pending.is_empty() => {
             on.change(|world, _| world.removals.remove(name));
             settled(None)
@@ -119,11 +175,40 @@ async fn remove(on: &Work<Agent>, name: &Arc<str>, applied: &AppliedManifestWork
 
 /// What is due for an AppliedManifestWork that is not deleted.
 pub(crate) fn plan(world: &Agent, name: &str, now: Now) -> Plan {
+    decide(world, name, now).0
+}
+
+/// The same, and what it is. What another agent undoes again and again is not repeated at once, and nothing goes meanwhile.
+fn decide(world: &Agent, name: &str, now: Now) -> (Plan, Option<Due>) {
+    let (plan, due) = due(world, name, now);
+    let Some(due) = due.filter(|_| !plan.writes.is_empty()) else {
+        return (plan, None);
+    };
+    let (rivals, part) = (&world.rivals, due.part());
+    let wait = match due {
+        Due::Evict => rivals.is_on(name, part, now.instant),
+        _ if rivals.last(name, part) == Some(due as u64) => rivals.until(name, part, now.instant),
+        _ => None,
+    };
+    match wait {
+        Some(until) => (
+            Plan {
+                again: Some(until),
+                ..Plan::default()
+            },
+            None,
+        ),
+        None => (plan, Some(due)),
+    }
+}
+
+fn due(world: &Agent, name: &str, now: Now) -> (Plan, Option<Due>) {
+    let nothing = || (Plan::default(), None);
     let Some(applied) = world.applied.get(name) else {
-        return Plan::default();
+        return nothing();
     };
     if applied.metadata.deletion_timestamp.is_some() {
-        return Plan::default();
+        return nothing();
     }
     let work_exists = world.has_work(name);
     let confirmed = annotation(applied, CONFIRMED).is_some();
@@ -136,27 +221,39 @@ pub(crate) fn plan(world: &Agent, name: &str, now: Now) -> Plan {
     if held.is_some() && !confirmed && !matches!(eviction, Eviction::Keep | Eviction::Foreign) {
         eviction = match eviction {
             Eviction::Hold(hold) => Eviction::Hold(hold),
-            _ => return without_start(applied),
+            _ => return (without_start(applied), Some(Due::Stop)),
         };
     }
-    match eviction {
-        Eviction::Foreign => Plan::default(),
-        Eviction::Keep if held.is_some() => annotate(applied, HELD, None).into(),
-        Eviction::Keep => without_start(applied),
+    let (plan, due) = match eviction {
+        Eviction::Foreign => return nothing(),
+        Eviction::Keep if held.is_some() => (annotate(applied, HELD, None).into(), Due::Free),
+        Eviction::Keep => (without_start(applied), Due::Stop),
         Eviction::Hold(hold) if held.is_none() => {
-            annotate(applied, HELD, Some(&hold.to_string())).into()
+            let why = match world.rivals.are_there(name, now.instant) {
+                true => rivals::words(&world.connection.agent_id),
+                false => hold.to_string(),
+            };
+            (annotate(applied, HELD, Some(&why)).into(), Due::Hold)
         }
-        Eviction::Hold(_) => without_start(applied),
-        Eviction::Start => record::status(applied, "evictionStartTime", json!(now.wall)).into(),
+        Eviction::Hold(_) => (without_start(applied), Due::Stop),
+        Eviction::Start => {
+            let start = record::status(applied, "evictionStartTime", json!(now.wall));
+            (start.into(), Due::Start)
+        }
         Eviction::Wait(until) => {
             let left = Duration::try_from(until.duration_since(now.wall)).unwrap_or_default();
-            Plan {
+            let plan = Plan {
                 again: Some(now.instant + left),
                 ..Plan::default()
-            }
+            };
+            return (plan, None);
         }
-        Eviction::Evict => delete(applied, "its ManifestWork is missing on the hub").into(),
-    }
+        Eviction::Evict => {
+            let why = "its ManifestWork is missing on the hub";
+            (delete(applied, why).into(), Due::Evict)
+        }
+    };
+    (plan, Some(due))
 }
 
 /// Removes the time since when the ManifestWork is missing.
@@ -193,7 +290,7 @@ fn annotation<'a>(applied: &'a AppliedManifestWork, key: &str) -> Option<&'a str
     annotations.get(key).map(String::as_str)
 }
 
-fn regarding(applied: &AppliedManifestWork) -> Regarding {
+pub(crate) fn regarding(applied: &AppliedManifestWork) -> Regarding {
     let metadata = &applied.metadata;
     Regarding {
         api_version: "work.open-cluster-management.io/v1".to_owned(),
@@ -214,7 +311,7 @@ fn settled(again: Option<Instant>) -> Done {
 
 impl Agent {
     /// Returns true if the hub has the ManifestWork of this AppliedManifestWork.
-    fn has_work(&self, applied: &str) -> bool {
+    pub(crate) fn has_work(&self, applied: &str) -> bool {
         let work = self.work_of(applied);
         work.is_some_and(|it| self.works.contains_key(it))
     }
@@ -243,8 +340,10 @@ impl Agent {
         for (name, applied) in ours {
             view.applied += 1;
             view.missing += usize::from(!self.has_work(name));
-            let seen = annotation(applied, HUB_VERSION).and_then(|it| it.parse().ok());
-            view.seen = view.seen.max(seen);
+            // Another agent has seen a later version of the hub than this one.
+            let is_ours = !self.rivals.has_made(name);
+            let seen = annotation(applied, HUB_VERSION).filter(|_| is_ours);
+            view.seen = view.seen.max(seen.and_then(|it| it.parse().ok()));
         }
         view
     }

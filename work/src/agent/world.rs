@@ -22,6 +22,7 @@ use super::metrics::Metrics;
 use super::objects::{Arrived, Entry, Evaluator, Known, ObjectId, Prescriptions};
 use super::permissions::Permissions;
 use super::progress::{Progress, Target, Wait, complete_objects, is_complete};
+use super::rivals::Rivals;
 use super::room::Room;
 use super::rows::{RowId, Rows, Sight};
 use super::settings::Settings;
@@ -69,6 +70,9 @@ pub(crate) struct Agent {
     pub(crate) hub_versions: Option<(u64, u64)>,
     /// Waits for objects of deleted AppliedManifestWorks.
     pub(crate) removals: HashMap<Arc<str>, Wait>,
+    pub(crate) rivals: Rivals,
+    /// All AppliedManifestWorks were listed once.
+    are_applied_listed: bool,
     definitions: HashMap<Box<str>, Definition>,
     /// Objects that the first list of their row will show, if they exist, and that nothing has shown yet.
     awaited: HashMap<RowId, HashSet<ObjectId>>,
@@ -107,6 +111,8 @@ impl Agent {
             table: Arc::default(),
             hub_versions: None,
             removals: HashMap::new(),
+            rivals: Rivals::default(),
+            are_applied_listed: false,
             definitions: HashMap::new(),
             awaited: HashMap::new(),
         }
@@ -296,6 +302,10 @@ impl Agent {
     ) {
         let name: Arc<str> = meta.name.as_str().into();
         let former = self.applied.insert(Arc::clone(&name), Arc::clone(&applied));
+        // This one makes none without a ManifestWork.
+        if former.is_none() && self.are_applied_listed && !self.has_work(&name) {
+            self.rivals.made(Arc::clone(&name));
+        }
         let same = former.is_some_and(|it| {
             let (a, b) = (&it.metadata, &applied.metadata);
             (&a.uid, a.generation, &a.finalizers) == (&b.uid, b.generation, &b.finalizers)
@@ -459,6 +469,7 @@ impl World for Agent {
             }
             Kind::Applied => {
                 if self.applied.remove(name).is_some() {
+                    self.rivals.forget(name);
                     if let Some(work) = self.work_of(name) {
                         wakes.wake(Key::Work(work.into()));
                     }
@@ -532,7 +543,8 @@ impl World for Agent {
                 wakes.extend(applied.collect::<Vec<_>>());
             }
             Kind::Permissions(kind) => self.permissions_listed(kind, wakes),
-            Kind::Applied | Kind::Definitions => {}
+            Kind::Applied => self.are_applied_listed = true,
+            Kind::Definitions => {}
         }
     }
 
