@@ -17,7 +17,7 @@ use berth_agent_core::held::{self, Judged};
 use berth_agent_core::identity::Identity;
 use berth_agent_core::registered::HubStanding;
 use berth_agent_core::registration::{
-    ClusterOnHub, Credentials, Decision, Facts, Held, Need, decide, is_refused_for_good,
+    ClusterOnHub, Credentials, Decision, Facts, Held, Need, Refusal, Step, decide,
 };
 use berth_agent_core::rotation::Standing as Age;
 use berth_hub::{Backoff, HubApi};
@@ -85,6 +85,10 @@ pub(crate) struct Registration<'a> {
     cluster: ClusterOnHub,
     cluster_asked: Option<Instant>,
     refused_since: Option<Timestamp>,
+    /// The URL that the bootstrap kubeconfig named when the Secret last agreed with it.
+    url: Option<String>,
+    /// The bootstrap kubeconfig names another URL, and the hub there has not taken the certificate yet.
+    is_at_new_url: bool,
     /// The hub, with the agent's certificate: the connections for renewals.
     own: Option<(Connection, HubApi)>,
     backoff: Backoff,
@@ -119,6 +123,8 @@ impl<'a> Registration<'a> {
             cluster: ClusterOnHub::Unknown,
             cluster_asked: None,
             refused_since: None,
+            url: None,
+            is_at_new_url: false,
             own: None,
             backoff: Backoff::new(PAUSES.0, PAUSES.1),
             trouble: None,
@@ -138,7 +144,9 @@ impl<'a> Registration<'a> {
             let mut standings = self.standing.subscribe();
             let mut seen = None;
             loop {
-                self.note_refusal(standings.borrow_and_update().hub == HubStanding::Refused);
+                let standing = standings.borrow_and_update().hub.clone();
+                self.note_refusal(standing == HubStanding::Refused);
+                self.is_at_new_url &= !standing.knows_the_agent();
                 let until = self.round(seen.take()).await;
                 let latest = Instant::now() + self.hubs.period();
                 let until = until.map_or(latest, |it| it.min(latest));
@@ -246,6 +254,9 @@ impl<'a> Registration<'a> {
                 self.look_for_cluster(&hub.api, &identity).await?;
             }
             let decision = self.decision(&asked, &judged, &hub.kubeconfig, now);
+            if !decision.steps.contains(&Step::Rewrite) {
+                self.url = Some(hub.endpoint.server.clone());
+            }
             if decision.steps.is_empty() {
                 return Ok(self.rest(decision, now).await);
             }
@@ -310,7 +321,7 @@ impl<'a> Registration<'a> {
             held: judged.held,
             held_key: judged.key,
             is_current,
-            refused_since: self.refused_since,
+            refusal: self.refusal(),
             attempt: self.exchange.attempt(),
             request: self.exchange.request(asked, now),
             others_pending: self.exchange.others_pending(),
@@ -397,7 +408,14 @@ impl<'a> Registration<'a> {
     }
 
     fn is_refused_for_good(&self, now: Timestamp) -> bool {
-        (self.refused_since).is_some_and(|since| is_refused_for_good(since, now))
+        self.refusal().is_some_and(|it| it.is_for_good(now))
+    }
+
+    fn refusal(&self) -> Option<Refusal> {
+        Some(Refusal {
+            since: self.refused_since?,
+            is_at_new_url: self.is_at_new_url,
+        })
     }
 
     fn rotated(&self, succeeded: bool, message: String) {

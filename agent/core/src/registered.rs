@@ -57,6 +57,12 @@ impl HubStanding {
         }
     }
 
+    /// Returns true if the hub has taken the agent's certificate.
+    #[must_use]
+    pub fn knows_the_agent(&self) -> bool {
+        !matches!(self, Self::Unknown | Self::Refused | Self::Away(_))
+    }
+
     /// Returns the reason, for conditions, Events and metrics.
     #[must_use]
     pub fn reason(&self) -> &'static str {

@@ -44,8 +44,8 @@ pub struct Facts<'a> {
     pub held_key: Option<[u8; 32]>,
     /// The kubeconfig and the names in the Secret are those that the agent would write.
     pub is_current: bool,
-    /// Since when the hub refuses this certificate with 401.
-    pub refused_since: Option<Timestamp>,
+    /// The hub refuses this certificate with 401.
+    pub refusal: Option<Refusal>,
     /// The attempt that is kept on the cluster.
     pub attempt: Option<Attempt>,
     /// What the hub knows of the attempt's CSR.
@@ -56,6 +56,15 @@ pub struct Facts<'a> {
     pub others_pending: usize,
     /// The ManagedCluster on the hub. It exists for add-ons.
     pub cluster: ClusterOnHub,
+}
+
+/// The hub refuses the certificate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// Since when.
+    pub since: Timestamp,
+    /// It has never taken the certificate at this URL, which the bootstrap kubeconfig has named since a moment ago: it is another hub.
+    pub is_at_new_url: bool,
 }
 
 /// The certificate in the hub Secret.
@@ -230,7 +239,7 @@ pub fn decide(facts: &Facts<'_>, now: Timestamp) -> Decision {
     }
     let with = match need {
         Need::Nothing { renew_at } => {
-            let for_good = facts.refused_since.map(|since| after(since, REFUSED));
+            let for_good = facts.refusal.map(Refusal::is_for_good_at);
             decision.again = renew_at.into_iter().chain(for_good).min();
             if facts.attempt.is_some() {
                 decision.steps.push(Step::Forget);
@@ -255,7 +264,7 @@ pub fn decide(facts: &Facts<'_>, now: Timestamp) -> Decision {
 }
 
 fn need(facts: &Facts<'_>, now: Timestamp) -> Need {
-    let is_refused = (facts.refused_since).is_some_and(|since| is_refused_for_good(since, now));
+    let is_refused = facts.refusal.is_some_and(|it| it.is_for_good(now));
     match facts.held {
         Held::Unusable(fault) => Need::Bootstrap(fault),
         Held::Certificate(Standing::Expired) => Need::Bootstrap(Fault::Expired),
@@ -269,12 +278,6 @@ fn need(facts: &Facts<'_>, now: Timestamp) -> Need {
     }
 }
 
-/// Returns true if the hub has refused the certificate for so long that the agent registers anew.
-#[must_use]
-pub fn is_refused_for_good(since: Timestamp, now: Timestamp) -> bool {
-    after(since, REFUSED) <= now
-}
-
 /// Returns the pause before the next attempt, after this many that did not succeed.
 fn pause(times: u32) -> Duration {
     (FIRST_PAUSE * 2_u32.pow(times.min(8))).min(LONGEST_PAUSE)
@@ -282,6 +285,23 @@ fn pause(times: u32) -> Duration {
 
 fn after(time: Timestamp, pause: Duration) -> Timestamp {
     time.saturating_add(pause).unwrap_or(Timestamp::MAX)
+}
+
+// === impl Refusal ===
+
+impl Refusal {
+    /// Returns true if the agent registers anew.
+    #[must_use]
+    pub fn is_for_good(self, now: Timestamp) -> bool {
+        self.is_for_good_at() <= now
+    }
+
+    fn is_for_good_at(self) -> Timestamp {
+        match self.is_at_new_url {
+            true => self.since,
+            false => after(self.since, REFUSED),
+        }
+    }
 }
 
 // === impl Attempt ===

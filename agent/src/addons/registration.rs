@@ -53,7 +53,7 @@ impl Certificate<'_, '_> {
                 held_key: judged.key,
                 // A Secret without a certificate is written with the next one.
                 is_current: !is_usable || held::filled(data, asked, self.kubeconfig, None) == *data,
-                refused_since: None,
+                refusal: None,
                 attempt: self.exchange.attempt(),
                 request: self.exchange.request(asked, now),
                 others_pending: self.exchange.others_pending(),

@@ -2,6 +2,7 @@
 
 use berth_agent_core::asked::Asked;
 use berth_agent_core::identity::Identity;
+use berth_agent_core::registered::HubStanding;
 use berth_agent_core::registration::{ClusterOnHub, Credentials, Step};
 use berth_agent_core::rotation::rotated;
 use berth_hub::{Access, Call, CallError, HubApi};
@@ -9,6 +10,7 @@ use jiff::Timestamp;
 use tokio::time::Instant;
 use tracing::info;
 
+use super::publish::server_of;
 use super::{CLUSTER_AGAIN, CLUSTERS, Registration};
 use crate::bootstrap::Hub;
 use crate::failed::Failed;
@@ -127,7 +129,16 @@ impl Registration<'_> {
     }
 
     async fn rewrite(&mut self, asked: &Asked, hub: &Hub) -> Result<(), Failed> {
+        let url = &hub.endpoint.server;
+        let was_for_other = server_of(&self.exchange.data()).is_some_and(|it| it != *url);
         if self.exchange.rewrite(asked, &hub.kubeconfig).await? {
+            // Another agent that shares the Secret may write its own URL there again and again: only a change of the file counts.
+            if was_for_other && self.url.as_ref() != Some(url) {
+                self.is_at_new_url = true;
+                self.refused_since = None;
+                self.standing.hub(HubStanding::Unknown);
+            }
+            self.url = Some(url.clone());
             info!(
                 "the hub's address in the bootstrap kubeconfig has changed: the certificate is tried there"
             );
@@ -140,6 +151,7 @@ impl Registration<'_> {
             return Ok(());
         };
         self.refused_since = None;
+        self.is_at_new_url = false;
         info!(not_after = %certificate.not_after, "the certificate for the hub is saved");
         if with == Credentials::Hub {
             self.rotated(true, rotated(certificate.not_before, certificate.not_after));

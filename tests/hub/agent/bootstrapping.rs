@@ -2,13 +2,16 @@
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use berth_testkit::cluster::{Cluster, Credentials, rule};
+use berth_testkit::{eventually_within, when};
 
 use super::world::{World, text};
 use crate::faults::line::{Line, State};
+use crate::lifecycle::hub::{HubWithReconcilers, config};
 
 /// They run at the same time, because the agent reads the file every ten seconds.
 #[tokio::test(flavor = "multi_thread")]
@@ -188,6 +191,36 @@ async fn it_names_another_address_of_the_hub() {
     };
     agent.logs(is_said).await;
     world.lease_lasts(1).await;
+    assert_eq!(world.csrs().await.len(), 1);
+}
+
+/// The cluster moves to another hub, which does not know the certificate.
+#[tokio::test(flavor = "multi_thread")]
+async fn another_hub_that_refuses_the_certificate_is_asked_for_one_at_once() {
+    let world = World::new().await;
+    let mut agent = world.joined(&["--agent-id=a1"]).await;
+    let hub = HubWithReconcilers::private(config()).await;
+    let other = world.at(hub).await;
+    std::fs::copy(&other.bootstrap, &world.bootstrap).unwrap();
+    let words = "has changed: the certificate is tried there";
+    agent
+        .logs(|line| {
+            let message = line["message"].as_str();
+            message.is_some_and(|it| it.contains(words))
+        })
+        .await;
+    // A hub that was always there may refuse everyone for a minute.
+    eventually_within(
+        Duration::from_secs(30),
+        "a CSR on the other hub",
+        async || when(other.csrs().await.len(), |it| *it == 1),
+    )
+    .await;
+    let csr = other.pending().await;
+    other.decide(&csr, "Approved").await;
+    other.accept(true).await;
+    other.renews().await;
+    assert_eq!(text(&other.hub_secret().await, "agent-name"), "a1");
     assert_eq!(world.csrs().await.len(), 1);
 }
 

@@ -35,11 +35,18 @@ fn nothing(asked: &Asked) -> Facts<'_> {
         held: Held::Unusable(Fault::Missing),
         held_key: None,
         is_current: true,
-        refused_since: None,
+        refusal: None,
         attempt: None,
         request: Request::Unknown,
         others_pending: 0,
         cluster: ClusterOnHub::Present,
+    }
+}
+
+fn refusal(since: i64) -> Refusal {
+    Refusal {
+        since: at(since),
+        is_at_new_url: false,
     }
 }
 
@@ -101,13 +108,42 @@ fn a_certificate_is_needed_without_one_that_the_hub_takes() {
         let wanted = wanted();
         let facts = Facts {
             held,
-            refused_since: refused_since.map(at),
+            refusal: refused_since.map(refusal),
             ..nothing(&wanted)
         };
         let decision = decide(&facts, at(NOW));
         assert_eq!(decision.need, need, "{held:?} {refused_since:?}");
         let is_good = matches!(need, Need::Nothing { .. });
         assert_eq!(decision.steps.is_empty(), is_good, "{held:?}");
+    }
+}
+
+/// A hub that was there before may only restart. The one at a new URL is another hub.
+#[test]
+fn a_hub_at_a_new_url_that_refuses_the_certificate_is_asked_at_once() {
+    let fresh = Standing::Fresh {
+        renew_at: at(NOW + 100),
+    };
+    for (is_at_new_url, since, is_asked) in [
+        (true, NOW, true),
+        (false, NOW, false),
+        (false, NOW - 59, false),
+        (false, NOW - 60, true),
+        // The clock went back.
+        (true, NOW + 5, false),
+    ] {
+        let wanted = wanted();
+        let facts = Facts {
+            held: Held::Certificate(fresh),
+            refusal: Some(Refusal {
+                since: at(since),
+                is_at_new_url,
+            }),
+            ..nothing(&wanted)
+        };
+        let need = decide(&facts, at(NOW)).need;
+        let is_refused = need == Need::Bootstrap(Fault::Refused);
+        assert_eq!(is_refused, is_asked, "{is_at_new_url} {since}");
     }
 }
 
@@ -132,7 +168,7 @@ fn the_next_look_at_a_good_certificate_is_at_its_renewal_or_at_the_end_of_patien
         let wanted = wanted();
         let facts = Facts {
             held,
-            refused_since: refused_since.map(at),
+            refusal: refused_since.map(refusal),
             ..nothing(&wanted)
         };
         let decision = decide(&facts, at(NOW));
@@ -520,7 +556,7 @@ impl Model {
             },
             held_key: self.held.map(|(key, _)| key),
             is_current: self.is_current,
-            refused_since: None,
+            refusal: None,
             attempt: self.attempt.clone(),
             request: request.map_or(Request::Absent, |it| it.2.clone()),
             others_pending: 0,
