@@ -5,6 +5,10 @@
 //! The syntax is documented at
 //! <https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/>.
 
+mod canonical;
+
+pub use canonical::{InvalidQuantity, Quantity, as_go_writes};
+
 /// Kubernetes keeps nothing smaller than 10^-9.
 const NANO: i32 = -9;
 
@@ -117,6 +121,26 @@ fn integer(whole: &str, fraction: &str, scale: Scale) -> Option<f64> {
     } else {
         value as f64 * ten_to(power)
     })
+}
+
+/// Returns whether Go keeps the text of a quantity instead of its canonical form. The conditions are those of `ParseQuantity`, which
+/// does not compare the texts.
+fn as_read(text: &str) -> bool {
+    let Some((_, whole, fraction, scale)) = parts(text) else {
+        return false;
+    };
+    if integer(whole, fraction, scale).is_none() {
+        return false;
+    }
+    match scale {
+        Scale::Two(_) => parsed(whole, "").is_some_and(|value| value % 8 != 0),
+        // A number below one starts with the digit 0.
+        Scale::Ten(power) => {
+            let is_triple = (i64::from(power) - fraction.len() as i64) % 3 == 0;
+            text == "0"
+                || is_triple && !whole.is_empty() && !format!("{whole}{fraction}").ends_with("000")
+        }
+    }
 }
 
 /// The amount by way of an integer number of 10^-9, rounded up.

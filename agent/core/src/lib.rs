@@ -20,7 +20,6 @@ pub mod kubeconfig;
 pub mod lease;
 pub mod namespaces;
 pub mod pending;
-pub mod quantity;
 pub mod registered;
 pub mod registration;
 pub mod request;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::quantity::Quantity;
+use berth_api::quantity::Quantity;
 
 /// What decides about a node. Amounts are as the node reports them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -4,7 +4,9 @@
 //! cluster's namespace. An expression selects the cluster if it is true; an error, and a value of another type, select nothing, as in OCM.
 
 use berth_api::placement::PlacementSpec;
+use berth_api::quantity;
 use berth_cel::{BUDGET, Environment, Expression, Failure, Function, Host, NO_OVERLOAD, Value};
+use jiff::Timestamp;
 use serde_json::{Map, Value as Json, json};
 
 use crate::facts::Scores;
@@ -95,7 +97,8 @@ impl Host for ClusterHost<'_, '_> {
 
 impl CelObject {
     /// Makes the object out of the JSON of a ManagedCluster, with the fields that OCM's client always writes, and without those that it leaves
-    /// out when they are empty: `size(managedCluster.spec.taints) == 0` fails, whether an empty list is stored or not.
+    /// out when they are empty: `size(managedCluster.spec.taints) == 0` fails, whether an empty list is stored or not. Quantities and times
+    /// are texts in the form that OCM's client writes: a stored `4000m` is `4`.
     #[must_use]
     pub fn new(cluster: &Json) -> Self {
         let mut cluster = cluster.as_object().cloned().unwrap_or_default();
@@ -125,6 +128,7 @@ impl CelObject {
             for taint in items(spec, "taints") {
                 leave_out(taint, &["value"]);
                 taint.entry("timeAdded").or_insert(Json::Null);
+                rewrite(taint.get_mut("timeAdded"), time);
             }
             items(spec, "managedClusterClientConfigs").for_each(|it| leave_out(it, &["caBundle"]));
         }
@@ -136,10 +140,19 @@ impl CelObject {
                 "managedNamespaces",
             ];
             leave_out(status, &optional);
+            for resources in ["capacity", "allocatable"] {
+                let resources = status.get_mut(resources).and_then(Json::as_object_mut);
+                for amount in resources.into_iter().flat_map(|it| it.values_mut()) {
+                    rewrite(Some(amount), quantity::as_go_writes);
+                }
+            }
             status.entry("conditions").or_insert(Json::Null);
-            items(status, "conditions").for_each(|it| leave_out(it, &["observedGeneration"]));
+            conditions(status);
             items(status, "clusterClaims").for_each(|it| leave_out(it, &["name", "value"]));
-            items(status, "managedNamespaces").for_each(|it| leave_out(it, &["conditions"]));
+            for namespace in items(status, "managedNamespaces") {
+                leave_out(namespace, &["conditions"]);
+                conditions(namespace);
+            }
             object(status, "version");
             if let Some(Json::Object(version)) = status.get_mut("version") {
                 leave_out(version, &["kubernetes"]);
@@ -182,6 +195,34 @@ fn items<'a>(
 ) -> impl Iterator<Item = &'a mut Map<String, Json>> {
     let items = of.get_mut(name).and_then(Json::as_array_mut);
     items.into_iter().flatten().filter_map(Json::as_object_mut)
+}
+
+/// The fields of an object's conditions, as OCM's client writes them.
+fn conditions(of: &mut Map<String, Json>) {
+    for condition in items(of, "conditions") {
+        leave_out(condition, &["observedGeneration"]);
+        rewrite(condition.get_mut("lastTransitionTime"), time);
+    }
+}
+
+/// Replaces a text or a number by what a type of OCM's client makes of it. Another value, and one that the type cannot have, stays.
+fn rewrite(value: Option<&mut Json>, written: fn(&str) -> Option<String>) {
+    if let Some(value) = value {
+        let text = match value {
+            Json::String(text) => written(text),
+            Json::Number(number) => written(&number.to_string()),
+            _ => None,
+        };
+        if let Some(text) = text {
+            *value = Json::String(text);
+        }
+    }
+}
+
+/// A time in UTC, in whole seconds.
+fn time(text: &str) -> Option<String> {
+    let time: Timestamp = text.parse().ok()?;
+    Some(time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string())
 }
 
 /// Removes those of the fields that are empty.
@@ -271,6 +312,35 @@ mod tests {
         let cluster = json!({"spec": {"taints": [{"key": "a", "effect": "NoSelect"}]}});
         let text = "managedCluster.spec.taints[0].timeAdded == null";
         assert_eq!(holds(&cluster, text), Ok(true));
+    }
+
+    #[test]
+    fn quantities_and_times_are_texts_as_ocms_types_write_them() {
+        let cluster = json!({
+            "metadata": {"name": "c1"},
+            "spec": {"taints": [{"key": "a", "effect": "NoSelect", "timeAdded": "2026-01-02T03:04:05.678+01:00"}]},
+            "status": {
+                "allocatable": {"cpu": "4000m", "memory": "1024Mi", "pods": 110, "gpu": "four"},
+                "capacity": {"cpu": "4.5", "memory": "16384256Ki"},
+                "conditions": [{"type": "A", "lastTransitionTime": "2026-01-02T03:04:05.999Z"}],
+                "managedNamespaces": [{"name": "n", "conditions": [{"lastTransitionTime": "2026-01-02T03:04:05-08:00"}]}],
+            },
+        });
+        for text in [
+            "managedCluster.status.allocatable.cpu == '4'",
+            "int(managedCluster.status.allocatable.cpu) >= 4",
+            "quantity(managedCluster.status.allocatable.cpu).isInteger()",
+            "!quantity(managedCluster.status.allocatable.cpu).isLessThan(quantity('4'))",
+            "managedCluster.status.allocatable.memory == '1Gi'",
+            "managedCluster.status.allocatable.pods == '110'",
+            "managedCluster.status.allocatable.gpu == 'four'",
+            "managedCluster.status.capacity == {'cpu': '4500m', 'memory': '16384256Ki'}",
+            "managedCluster.spec.taints[0].timeAdded == '2026-01-02T02:04:05Z'",
+            "managedCluster.status.conditions[0].lastTransitionTime == '2026-01-02T03:04:05Z'",
+            "managedCluster.status.managedNamespaces[0].conditions[0].lastTransitionTime == '2026-01-02T11:04:05Z'",
+        ] {
+            assert_eq!(holds(&cluster, text), Ok(true), "{text}");
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use berth_api::quantity;
+use super::{as_read, exact};
 
 /// Units of the fixed point number: Kubernetes keeps nothing smaller than 10^-9.
 const NANOS: i128 = 1_000_000_000;
@@ -53,6 +53,19 @@ enum Format {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InvalidQuantity;
 
+/// The text of a quantity after a Go client has read it into its type: the canonical form, or the text itself where Go takes it for
+/// canonical. `None` if the text is not a quantity.
+#[must_use]
+pub fn as_go_writes(text: &str) -> Option<String> {
+    let text = text.trim();
+    let quantity: Quantity = text.parse().ok()?;
+    Some(if as_read(text) {
+        text.to_owned()
+    } else {
+        quantity.to_string()
+    })
+}
+
 // === impl Quantity ===
 
 impl Quantity {
@@ -88,7 +101,7 @@ impl FromStr for Quantity {
     type Err = InvalidQuantity;
 
     fn from_str(text: &str) -> Result<Self, InvalidQuantity> {
-        let nanos = quantity::exact(text).ok_or(InvalidQuantity)?;
+        let nanos = exact(text).ok_or(InvalidQuantity)?;
         Ok(Self {
             nanos: nanos.clamp(-LARGEST, LARGEST),
             format: Format::of(text),
@@ -200,6 +213,50 @@ mod tests {
         ] {
             let canonical = canonical.trim_end_matches("e0");
             assert_eq!(sum(&[text]), canonical, "{text}");
+        }
+    }
+
+    /// Seen with apimachinery's `Quantity`: `json.Unmarshal`, then `ToUnstructured`.
+    #[test]
+    fn go_writes_the_canonical_form_or_what_it_takes_for_one() {
+        for (text, written) in [
+            ("4000m", "4"),
+            ("4", "4"),
+            (" 4 ", "4"),
+            ("0", "0"),
+            ("00", "0"),
+            ("0Ki", "0"),
+            ("0.000", "0"),
+            ("0.5", "500m"),
+            (".5", "500m"),
+            ("1.5", "1500m"),
+            ("4000", "4k"),
+            ("1100", "1100"),
+            ("1024Mi", "1Gi"),
+            ("1.5Gi", "1536Mi"),
+            ("16384256Ki", "16384256Ki"),
+            ("16384264Ki", "16384264Ki"),
+            ("16384260Ki", "16384260Ki"),
+            ("12e-1", "1200e-3"),
+            // Go reads no further if the power of ten is a multiple of three.
+            ("1.500", "1.500"),
+            ("1.500k", "1.500k"),
+            ("0.500", "500m"),
+            ("007", "007"),
+            ("+3", "+3"),
+            ("+3Ki", "+3Ki"),
+            ("+8Ki", "8Ki"),
+            ("5.", "5."),
+            ("1E3", "1E3"),
+            ("1E4", "10e3"),
+            ("100E", "100E"),
+            ("100000000000000001", "100000000000000001"),
+            ("+1000000000000000001", "1000000000000000001"),
+        ] {
+            assert_eq!(as_go_writes(text).as_deref(), Some(written), "{text:?}");
+        }
+        for text in ["", "1e1.5", "four"] {
+            assert_eq!(as_go_writes(text), None, "{text:?}");
         }
     }
 
