@@ -12,7 +12,8 @@ use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use crate::access::{Access, ConnectError};
 use crate::connections::{content, shown};
 use crate::error::causes;
-use crate::values::{Fault, check, take_token, tidy};
+use crate::lenient;
+use crate::values::{Fault, check, forget_unprotected, take_token, tidy};
 
 /// A configuration, and the files it was read from.
 pub(crate) struct Loaded {
@@ -131,7 +132,7 @@ pub fn endpoint_in(text: &str, source_name: &str) -> Result<Endpoint, ConnectErr
         source_name: source_name.to_owned(),
         why,
     };
-    let mut kubeconfig = Kubeconfig::from_yaml(text).map_err(|error| wrong(words(&error)))?;
+    let mut kubeconfig = lenient::parse(text).map_err(|error| wrong(words(&error)))?;
     tidy(&mut kubeconfig, None);
     let access = Access::of_server(None);
     let context = chosen(&kubeconfig, &access).map_err(|error| match error {
@@ -196,7 +197,7 @@ pub(crate) fn load(access: &Access, environment: &Environment) -> Result<Loaded,
 
 /// The configuration of a kubeconfig in memory, in YAML or JSON.
 pub(crate) fn parse(text: &str, name: &str) -> Result<Config, ConnectError> {
-    let kubeconfig = Kubeconfig::from_yaml(text).map_err(|error| ConnectError::Kubeconfig {
+    let kubeconfig = lenient::parse(text).map_err(|error| ConnectError::Kubeconfig {
         source_name: name.to_owned(),
         why: words(&error),
     });
@@ -229,6 +230,7 @@ fn configured(
     let config = Config::from_custom_kubeconfig(kubeconfig, &options).now_or_never();
     let config = config.expect("kube only reads files here, and awaits nothing");
     let mut config = config.map_err(|error| wrong(words(&error)))?;
+    forget_unprotected(&mut config);
     let faulty = |fault: Fault| wrong(fault.to_string());
     let token_file = take_token(&mut config.auth_info).map_err(faulty)?;
     if !has_proxy {
@@ -298,7 +300,7 @@ fn found(access: &Access, environment: &Environment) -> Result<Option<Found>, Co
 }
 
 fn read(path: &Path, name: &str) -> Result<Kubeconfig, ConnectError> {
-    let read = Kubeconfig::read_from(path).map_err(|error| ConnectError::Kubeconfig {
+    let read = lenient::read(path).map_err(|error| ConnectError::Kubeconfig {
         source_name: name.to_owned(),
         why: words(&error),
     });
@@ -378,5 +380,7 @@ impl Environment {
     }
 }
 
+#[cfg(test)]
+mod kubectl;
 #[cfg(test)]
 mod tests;

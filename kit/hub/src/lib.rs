@@ -30,6 +30,7 @@ mod call;
 mod connections;
 mod error;
 mod kubeconfig;
+mod lenient;
 mod tls;
 mod values;
 

@@ -297,4 +297,4 @@ impl ServerCertVerifier for Pinning {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

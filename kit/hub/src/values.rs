@@ -70,6 +70,13 @@ pub(crate) fn tidy(kubeconfig: &mut Kubeconfig, folder: Option<&Path>) {
         drop(value.take_if(|it| it.is_empty() || is_folder(it)));
     };
     text(&mut kubeconfig.current_context);
+    for context in kubeconfig
+        .contexts
+        .iter_mut()
+        .flat_map(|it| &mut it.context)
+    {
+        text(&mut context.namespace);
+    }
     for cluster in kubeconfig
         .clusters
         .iter_mut()
@@ -117,6 +124,24 @@ pub(crate) fn tidy(kubeconfig: &mut Kubeconfig, folder: Option<&Path>) {
         ] {
             file(value);
         }
+        // kube sends no name without a password.
+        if user.username.is_some() && user.password.is_none() {
+            user.password = Some(String::new().into());
+        }
+    }
+}
+
+/// Forgets the credentials of a user whose server has no TLS: as kubectl, which sends them to no such server. Impersonation stays.
+pub(crate) fn forget_unprotected(config: &mut Config) {
+    if config.cluster_url.scheme_str() == Some("http") {
+        let user = std::mem::take(&mut config.auth_info);
+        config.auth_info = AuthInfo {
+            impersonate: user.impersonate,
+            impersonate_uid: user.impersonate_uid,
+            impersonate_groups: user.impersonate_groups,
+            impersonate_user_extra: user.impersonate_user_extra,
+            ..AuthInfo::default()
+        };
     }
 }
 
@@ -153,11 +178,11 @@ const NO_HEADER: &str = "its value has a line end or another control character, 
 /// # Errors
 /// The first field whose value cannot be used.
 pub(crate) fn check(config: &Config) -> Result<(), Fault> {
-    url(&config.cluster_url).map_err(|why| Fault::new("server", why))?;
+    url(&config.cluster_url, false).map_err(|why| Fault::new("server", why))?;
     if let Some(proxy) = &config.proxy_url
         && proxy.scheme().is_some()
     {
-        url_parts(proxy).map_err(|why| Fault::new("proxy-url, or else HTTPS_PROXY", why))?;
+        url(proxy, true).map_err(|why| Fault::new("proxy-url, or else HTTPS_PROXY", why))?;
     }
     if let Some(name) = &config.tls_server_name {
         ServerName::try_from(name.as_str())
@@ -200,25 +225,26 @@ fn bearer(token: &str) -> Option<HeaderValue> {
     HeaderValue::try_from(format!("Bearer {token}")).ok()
 }
 
-fn url(url: &Uri) -> Result<(), String> {
+/// Checks a URL. `is_proxy`: its scheme is checked where it is used.
+fn url(url: &Uri, is_proxy: bool) -> Result<(), String> {
     let authority = url.authority().map_or("", |it| it.as_str());
     let host = authority.rsplit('@').next().unwrap_or_default();
     match url.scheme_str() {
-        Some("http" | "https") => url_parts(url),
-        Some(scheme) => Err(format!(
-            "scheme {scheme:?} is not supported: write https://"
-        )),
-        None if host.is_empty() => Err(
-            "no URL: write one with scheme and host, such as https://hub.example.com:6443"
-                .to_owned(),
-        ),
-        None => Err(format!("{host:?} has no scheme: write https://{host}")),
+        Some("http" | "https") => {}
+        _ if is_proxy => {}
+        Some(scheme) => {
+            return Err(format!(
+                "scheme {scheme:?} is not supported: write https://"
+            ));
+        }
+        None if host.is_empty() => {
+            return Err(
+                "no URL: write one with scheme and host, such as https://hub.example.com:6443"
+                    .to_owned(),
+            );
+        }
+        None => return Err(format!("{host:?} has no scheme: write https://{host}")),
     }
-}
-
-fn url_parts(url: &Uri) -> Result<(), String> {
-    let authority = url.authority().map_or("", |it| it.as_str());
-    let host = authority.rsplit('@').next().unwrap_or_default();
     // The colons of an IPv6 address are in brackets.
     let (_, after) = host.rsplit_once(']').unwrap_or(("", host));
     let port = after.split_once(':').map_or("", |(_, port)| port);
@@ -250,4 +276,4 @@ pub(crate) fn secret(user: &AuthInfo, field: &str) -> Option<String> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

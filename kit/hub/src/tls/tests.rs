@@ -25,7 +25,7 @@ const P_521_PAIR: [&str; 2] = [
 
 /// Accepts every client certificate, as an API server accepts those of its client CA.
 #[derive(Debug)]
-struct AnyClient;
+pub(crate) struct AnyClient;
 
 impl ClientCertVerifier for AnyClient {
     fn root_hint_subjects(&self) -> &[DistinguishedName] {

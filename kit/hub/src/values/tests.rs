@@ -5,7 +5,7 @@ use rustls::crypto::ring::default_provider;
 use crate::{Access, Call, HubApi};
 
 /// Fields of a cluster, fields of a user, and what is right. As kubectl, unless the row says otherwise.
-const ROWS: &[(&str, &str, Result<(), &str>)] = &[
+pub(crate) const ROWS: &[(&str, &str, Result<(), &str>)] = &[
     ("server: 'http://127.0.0.1:1'", "", Ok(())),
     ("server: 'HTTP://127.0.0.1:1/'", "", Ok(())),
     ("server: 'http://127.0.0.1:1/k8s/clusters/c-1/'", "", Ok(())),
@@ -152,24 +152,24 @@ const ROWS: &[(&str, &str, Result<(), &str>)] = &[
     ),
     (LOCAL, "client-certificate: '', client-key: ''", Ok(())),
     (
-        HTTPS,
+        LOCAL,
         "client-certificate: nowhere, client-key: nowhere",
         Err("client-certificate: "),
     ),
     (
-        HTTPS,
+        LOCAL,
         "client-certificate-data: '*', client-key-data: '*'",
         Err("client-certificate-data: it is not base64"),
     ),
     (
-        HTTPS,
+        LOCAL,
         "client-certificate: good",
         Err("client-key: missing"),
     ),
 ];
 
-const LOCAL: &str = "server: 'http://127.0.0.1:1'";
-const HTTPS: &str = "server: 'https://127.0.0.1:1', insecure-skip-tls-verify: true";
+/// Nothing is sent in the clear: see the rows of `kubeconfig/kubectl/rows.txt`.
+const LOCAL: &str = "server: 'https://127.0.0.1:1', insecure-skip-tls-verify: true";
 
 #[tokio::test]
 async fn no_value_of_a_kubeconfig_panics_and_each_error_names_file_and_field() {
