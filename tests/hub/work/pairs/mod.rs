@@ -40,6 +40,8 @@ enum How {
 struct Pair {
     seed: u64,
     how: How,
+    /// By server-side apply with force, instead of an update.
+    is_forced: bool,
     kind: &'static Kind,
     name: String,
     /// What the work prescribes, and what the object is besides.
@@ -129,11 +131,31 @@ impl Pair {
         Self {
             seed,
             how,
+            is_forced: random.bool(),
             kind,
             name,
             ours,
             theirs,
         }
+    }
+
+    /// Creates the work with this manifest.
+    async fn create(&self, world: &World, manifest: &Value) {
+        let mut spec = json!({});
+        if self.is_forced {
+            let group = self.kind.api_version.rsplit_once('/');
+            spec["manifestConfigs"] = json!([{
+                "resourceIdentifier": {
+                    "group": group.map_or("", |(group, _)| group),
+                    "resource": self.kind.resource,
+                    "namespace": manifest["metadata"]["namespace"].as_str().unwrap_or_default(),
+                    "name": self.name,
+                },
+                "updateStrategy": {"type": "ServerSideApply", "serverSideApply": {"force": true}},
+            }]);
+        }
+        let manifests = std::slice::from_ref(manifest);
+        world.create_with(&self.name, manifests, spec).await;
     }
 
     /// Returns whether a write of the agent was needed, or the violation of the law.
@@ -142,8 +164,9 @@ impl Pair {
         let path = self.kind.path(world, &self.name);
         let fails = |what: &str, more: &Value| {
             let (seed, kind, how) = (self.seed, self.kind.name, self.how);
+            let force = if self.is_forced { "with" } else { "without" };
             Err(format!(
-                "seed {seed}, {kind}, {how:?}: {what}: {more}\nours: {ours}\ntheirs: {theirs}"
+                "seed {seed}, {kind}, {how:?} {force} force: {what}: {more}\nours: {ours}\ntheirs: {theirs}"
             ))
         };
         let put = async |change: &Value| match self.how {
@@ -157,7 +180,7 @@ impl Pair {
         };
         let mut theirs = theirs.clone();
         if let Some(first) = first {
-            world.create(&self.name, std::slice::from_ref(first)).await;
+            self.create(world, first).await;
             let live = match self.settles(world, &path, first, 1).await {
                 Ok(live) => live,
                 Err(last) => return fails("it is not applied", &last),
@@ -178,7 +201,7 @@ impl Pair {
         }
         match self.how {
             How::Drift => {}
-            How::TakenOver => world.create(&self.name, std::slice::from_ref(ours)).await,
+            How::TakenOver => self.create(world, ours).await,
             How::Changed if self.theirs == *ours => is_same = true,
             How::Changed => {
                 generation = 2;
