@@ -22,7 +22,8 @@ pub(crate) struct LifecycleArgs {
     /// [default: addon.open-cluster-management.io/v1beta1/managedclusteraddons,work.open-cluster-management.io/v1/manifestworks]
     #[arg(long, value_name = "GROUP/VERSION/RESOURCE")]
     gc_resource_list: Option<Vec<String>>,
-    /// Labels of all objects that are created for a cluster (repeatable)
+    /// Labels of all objects that are created for a cluster (repeatable). The two ClusterRoles that all agents share get them only when the
+    /// controller writes their rules: they ship as a manifest
     #[arg(long, value_name = "KEY=VALUE")]
     labels: Vec<String>,
     /// Registration drivers; only csr is supported
