@@ -1,5 +1,7 @@
 //! One of the two API servers goes away, or refuses the agent, for a minute.
 
+use std::time::{Duration, Instant};
+
 use serde_json::json;
 
 use berth_testkit::cluster::Cluster;
@@ -16,6 +18,7 @@ async fn absences_of_a_minute_end_without_help() {
         the_managed_cluster_goes_away(),
         the_hub_goes_away(),
         the_hub_refuses_the_certificate(),
+        another_agent_writes_its_hub_into_the_secret(),
     );
 }
 
@@ -111,4 +114,30 @@ async fn the_hub_refuses_the_certificate() {
     assert_ne!(text(&secret, "tls.crt"), foreign[0].1);
     assert_eq!(text(&secret, "agent-name"), "a1");
     world.forgets().await;
+}
+
+/// Two agents that share the Secret, and have bootstrap kubeconfigs of two hubs: a URL that only the Secret had is no new hub. Else each would have
+/// the other one register anew at once, again and again.
+async fn another_agent_writes_its_hub_into_the_secret() {
+    let world = World::new().await;
+    let _agent = world.joined(&["--agent-id=a1"]).await;
+    let kubeconfig = text(&world.hub_secret().await, "kubeconfig");
+    assert!(kubeconfig.contains("https://127.0.0.1:"), "{kubeconfig}");
+    let other = kubeconfig.replace("https://127.0.0.1:", "https://localhost:");
+    let [certificate, key] = signed_by_another_hub(&world.name, "a1");
+    let begun = Instant::now();
+    world
+        .put_into_secret(&[certificate, key, ("kubeconfig", other)])
+        .await;
+    eventually_within(2 * PATIENCE, "another CSR", async || {
+        when(world.csrs().await.len(), |it| *it == 2)
+    })
+    .await;
+    let elapsed = begun.elapsed();
+    assert!(elapsed >= Duration::from_secs(60), "{elapsed:?}");
+    let csr = world.pending().await;
+    world.decide(&csr, "Approved").await;
+    world.renews().await;
+    let after = text(&world.hub_secret().await, "kubeconfig");
+    assert_eq!(after, kubeconfig);
 }
