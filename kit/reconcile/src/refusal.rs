@@ -21,6 +21,8 @@ pub struct Refusal {
     pub is_absent: bool,
     /// The kind that was asked for is not served, on the API server's own word.
     pub kind_is_absent: bool,
+    /// The namespace is being deleted and takes no new objects.
+    pub namespace_ends: bool,
     /// The API server's warnings, safe to show.
     pub warnings: Vec<String>,
 }
@@ -40,6 +42,7 @@ impl Refusal {
             retry_after: None,
             is_absent: false,
             kind_is_absent: false,
+            namespace_ends: false,
             warnings: Vec::new(),
         }
     }
@@ -63,6 +66,10 @@ impl From<CallError> for Refusal {
             retry_after: error.retry_after(),
             is_absent: error.is_absent(),
             kind_is_absent: error.kind_is_absent(),
+            namespace_ends: error.refusal().is_some_and(|refusal| {
+                let mut causes = refusal.details.causes.iter();
+                causes.any(|cause| cause.reason == "NamespaceTerminating")
+            }),
             warnings: error
                 .refusal()
                 .map_or_else(Vec::new, |refusal| refusal.warnings.clone()),

@@ -18,6 +18,7 @@
 mod tests;
 
 use std::collections::BTreeSet;
+use std::time::Instant;
 
 use berth_api::conditions::{cluster as types, since};
 use berth_api::inventory::{
@@ -58,6 +59,8 @@ pub struct ProfileFacts<'a> {
     pub cluster: Option<&'a Cluster>,
     /// The ClusterProfile; None if it does not exist.
     pub stored: Option<&'a Profile>,
+    /// The namespace was being deleted. Whether it takes new objects is tried at this time.
+    pub closed_until: Option<Instant>,
 }
 
 /// Plans the next write to the ClusterProfile.
@@ -65,7 +68,14 @@ pub fn decide(facts: &ProfileFacts<'_>, now: Now) -> Plan {
     let cluster = facts.cluster.filter(|cluster| !cluster.deleting);
     let write = match (cluster, facts.membership, facts.stored) {
         (_, _, Some(stored)) if stored.deleting || stored.is_foreign() => None,
-        (Some(cluster), Membership::Member, None) => facts.create(cluster),
+        (Some(cluster), Membership::Member, None) => {
+            if let Some(until) = facts.closed_until.filter(|until| *until > now.instant) {
+                let mut plan = Plan::default();
+                plan.look_again(until);
+                return plan;
+            }
+            facts.create(cluster)
+        }
         (Some(cluster), Membership::Member | Membership::Unknown, Some(stored)) => (facts)
             .labels(cluster, stored)
             .or_else(|| facts.status(cluster, stored, now)),

@@ -3,6 +3,8 @@
 pub(super) mod cluster;
 pub(super) mod csr;
 
+use std::sync::Arc;
+
 use berth_reconcile::queue::Done;
 use berth_reconcile::{Work, failed, now};
 
@@ -31,6 +33,21 @@ pub(super) async fn common_roles(on: &Work<Lifecycle>) -> Done {
         wakes.extend(view.wakes());
     });
     done.unwrap_or_else(|failures| failed(&failures))
+}
+
+/// Works on a ClusterProfile. A namespace that is being deleted is left alone for a while.
+pub(super) async fn profile(on: &Work<Lifecycle>, key: &Key, namespace: &Arc<str>) -> Done {
+    let failures = match on.attempt(key).await {
+        Ok(done) => return done,
+        Err(failures) => failures,
+    };
+    if !failures.iter().any(|(_, refusal)| refusal.namespace_ends) {
+        return failed(&failures);
+    }
+    on.change(|world, _| {
+        (world.view_mut()).namespace_ends(namespace.clone(), now().instant);
+    });
+    on.settle(key).await
 }
 
 #[cfg(test)]

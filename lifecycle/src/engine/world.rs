@@ -272,9 +272,8 @@ impl World for Lifecycle {
             Key::Cluster(name) | Key::Apart(_, name) => work::cluster::work(on, key, name).await,
             Key::Csr(name) => work::csr::work(on, name).await,
             Key::CommonRoles => work::common_roles(on).await,
-            Key::DefaultSets | Key::Set(_) | Key::Binding(..) | Key::Profile(..) => {
-                on.settle(key).await
-            }
+            Key::Profile(namespace, _) => work::profile(on, key, namespace).await,
+            Key::DefaultSets | Key::Set(_) | Key::Binding(..) => on.settle(key).await,
         }
     }
 }

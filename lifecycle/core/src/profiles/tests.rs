@@ -1,4 +1,4 @@
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::*;
 use crate::testing::patch_of;
@@ -72,6 +72,7 @@ fn decided(membership: Membership, cluster: Option<&Value>, stored: Option<&Valu
         membership,
         cluster: cluster.as_ref(),
         stored: stored.as_ref(),
+        closed_until: None,
     };
     let plan = decide(&facts, now());
     assert!(plan.writes.len() <= 1, "{plan:?}");
@@ -259,8 +260,34 @@ fn a_name_that_no_label_can_have_gets_no_profile() {
         membership: Membership::Member,
         cluster: Some(&cluster),
         stored: None,
+        closed_until: None,
     };
     assert_eq!(decide(&facts, now()), Plan::default());
+}
+
+#[test]
+fn a_namespace_that_is_being_deleted_gets_no_new_profile_for_a_while() {
+    let (cluster, stored) = (Cluster::read(&cluster()), Profile::read(&profile()));
+    let now = now();
+    let later = now.instant + Duration::from_secs(1);
+    for (sentence, stored, until, creates, again) in [
+        ("open", None, None, true, None),
+        ("closed", None, Some(later), false, Some(later)),
+        ("tried again", None, Some(now.instant), true, None),
+        ("there already", Some(&stored), Some(later), false, None),
+    ] {
+        let facts = ProfileFacts {
+            namespace: "apps",
+            name: "c1",
+            membership: Membership::Member,
+            cluster: Some(&cluster),
+            stored,
+            closed_until: until,
+        };
+        let plan = decide(&facts, now);
+        assert_eq!(!plan.writes.is_empty(), creates, "{sentence}");
+        assert_eq!(plan.again, again, "{sentence}");
+    }
 }
 
 #[test]

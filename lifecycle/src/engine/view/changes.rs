@@ -142,6 +142,7 @@ impl View {
                     names.remove(name);
                     if names.is_empty() {
                         self.bindings.remove(namespace);
+                        self.namespace_may_be_new(namespace);
                     }
                     self.wake_cluster(namespace);
                     self.wake_profiles_in(&namespace.into());

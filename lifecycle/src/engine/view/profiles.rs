@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use berth_api::conditions::{TRUE, cluster_set_binding::BOUND};
 
@@ -10,6 +11,9 @@ use crate::engine::object::PartialObject;
 use crate::facts::{Binding, Profile};
 use crate::profiles::{Membership, ProfileFacts};
 
+/// How long nothing is created in a namespace that was being deleted.
+const CLOSED: Duration = Duration::from_secs(300);
+
 /// The ClusterProfiles of the hub.
 #[derive(Debug, Default)]
 pub(super) struct Profiles {
@@ -17,6 +21,9 @@ pub(super) struct Profiles {
     stored: HashMap<Arc<str>, BTreeMap<Arc<str>, Profile>>,
     /// They have been listed, so one that is not here does not exist.
     are_listed: bool,
+    /// Namespaces that were being deleted, and when one is tried again. They may hold bindings for long, and would refuse one write for
+    /// each cluster.
+    closed: HashMap<Arc<str>, Instant>,
     /// It was logged that the hub does not serve them.
     is_missed: bool,
 }
@@ -37,8 +44,20 @@ impl View {
                 membership: self.membership(namespace, self.clusters.get(name)),
                 cluster: self.cluster(name),
                 stored: stored.and_then(|names| names.get(name)),
+                closed_until: self.profiles.closed.get(namespace).copied(),
             })
         })
+    }
+
+    /// Records that a namespace is being deleted.
+    pub(crate) fn namespace_ends(&mut self, namespace: Arc<str>, now: Instant) {
+        self.profiles.closed.retain(|_, until| *until > now);
+        self.profiles.closed.insert(namespace, now + CLOSED);
+    }
+
+    /// Records that a namespace has no binding any more: with the next one, it may be another namespace of that name.
+    pub(super) fn namespace_may_be_new(&mut self, namespace: &str) {
+        self.profiles.closed.remove(namespace);
     }
 
     /// The keys of all ClusterProfiles that exist or are wanted.

@@ -17,6 +17,7 @@ use crate::engine::kinds::{self, Kind};
 use crate::engine::{Engine, Metrics};
 
 mod large;
+mod profiles;
 
 fn request(uid: &str, version: u64, user_uid: &str) -> RawObject {
     let request = json!({
