@@ -4,6 +4,7 @@ use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
+use berth_api::text::without_middle;
 use serde_json::Value;
 
 use crate::path::Path;
@@ -132,10 +133,10 @@ impl<'a> Findings<'a> {
         }
         if self.differences.shown.len() < MAX_SHOWN {
             let shown = Difference {
-                path: cut(path.to_string(), MAX_PATH),
+                path: without_middle(&path.to_string(), MAX_PATH).into_owned(),
                 ours: self.value(ours),
                 theirs: self.value(theirs),
-                manager: manager.map(|name| cut(name.to_owned(), MAX_VALUE)),
+                manager: manager.map(|name| without_middle(name, MAX_VALUE).into_owned()),
             };
             self.differences.shown.push(shown);
         }
@@ -183,7 +184,7 @@ impl<'a> Findings<'a> {
         match value {
             None => String::new(),
             Some(_) if self.hidden => "(hidden)".to_owned(),
-            Some(value) => cut(text(Some(value)), MAX_VALUE),
+            Some(value) => without_middle(&text(Some(value)), MAX_VALUE).into_owned(),
         }
     }
 }
@@ -202,15 +203,6 @@ pub(crate) fn digest(of: &impl Hash) -> u64 {
 
 fn text(value: Option<&Value>) -> String {
     value.map(Value::to_string).unwrap_or_default()
-}
-
-/// Cuts a text to a number of bytes, with an ellipsis.
-fn cut(mut text: String, bytes: usize) -> String {
-    if text.len() > bytes {
-        text.truncate(text.floor_char_boundary(bytes - '…'.len_utf8()));
-        text.push('…');
-    }
-    text
 }
 
 impl fmt::Display for Difference {

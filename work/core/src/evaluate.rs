@@ -1,6 +1,6 @@
 //! What the status of a ManifestWork needs of an object, evaluated when the object arrives, so that the object need not be kept.
 
-use berth_api::text::cut_bytes;
+use berth_api::text::shorten;
 use berth_api::work::ManifestResourceMeta;
 use serde_json::Value;
 
@@ -68,11 +68,26 @@ impl Default for FeedbackSettings {
     }
 }
 
-/// At most so many bytes of a message; one that is cut ends with `...`.
+/// At most so many bytes of a message; see [`shorten`].
 pub(crate) fn shortened(message: String, longest: usize) -> String {
     if message.len() <= longest {
         return message;
     }
-    let dots = &"..."[..longest.min(3)];
-    format!("{}{dots}", cut_bytes(&message, longest - dots.len()))
+    shorten(&message, longest).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_message_keeps_its_reason() {
+        let message = format!(
+            "rollout failed: {} the quota is exceeded",
+            "x".repeat(2_000)
+        );
+        let short = shortened(message, 256);
+        assert!(short.len() <= 256);
+        assert!(short.starts_with("rollout failed: ") && short.ends_with(" the quota is exceeded"));
+    }
 }

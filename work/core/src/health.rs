@@ -217,7 +217,7 @@ fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
 fn because(sentence: &str, condition: &Value, field: &str) -> String {
     match condition[field].as_str().unwrap_or_default() {
         "" => sentence.to_owned(),
-        why => format!("{sentence}: {}", berth_api::text::cut_bytes(why, LONGEST)),
+        why => format!("{sentence}: {}", berth_api::text::shorten(why, LONGEST)),
     }
 }
 

@@ -59,7 +59,6 @@ mod programs;
 mod removal;
 pub mod replicas;
 pub mod report;
-mod shorten;
 pub mod spending;
 mod step;
 #[cfg(test)]
@@ -74,5 +73,4 @@ pub use labels::labels_due;
 pub use owner::{Holding, Owner};
 pub use prescribed::{Mapped, Prescribed, Unusable, prescribed};
 pub use removal::{Removal, Removing};
-pub use shorten::shorten;
 pub use step::{Cause, Refusal, Response, Step};

@@ -12,6 +12,7 @@ use berth_api::ManifestWork;
 use berth_api::conditions::{
     FALSE, TRUE, UNKNOWN, condition_of, manifest, manifest_work as of_work,
 };
+use berth_api::text::shorten;
 use berth_api::work::{
     ManifestCondition, ManifestResourceMeta, ManifestResourceStatus, ManifestWorkStatus,
     StatusFeedbackResult,
@@ -26,7 +27,6 @@ use crate::config::Rules;
 use crate::evaluate::{Evaluated, shortened};
 use crate::health::{self, Health, Judgement};
 use crate::merge::{Conditions, Stamp, StoredManifests, is_built_in};
-use crate::shorten;
 use crate::spending::Spending;
 
 /// The longest error in a message, in bytes.

@@ -4,10 +4,11 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Instant;
 
+use berth_api::text::shorten;
 use berth_hub::CallError;
 use berth_reconcile::now;
 use berth_work_core::report::Applied;
-use berth_work_core::{Differences, Failure, Outcome, Response, Retry, shorten};
+use berth_work_core::{Differences, Failure, Outcome, Response, Retry};
 
 use super::checks::Access;
 use super::lines::LONGEST;

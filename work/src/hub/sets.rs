@@ -3,10 +3,10 @@
 use std::time::{Duration, Instant};
 
 use berth_api::plan::{Action, Target, Write, WriteFailure};
+use berth_api::text::shorten;
 use berth_reconcile::queue::Done;
 use berth_reconcile::{ROUNDS, Refusal, Work, WriteOutcome, failed, never_settled, now};
 use berth_work_core::replicas::{self, Change, Digest, Failure, ReplicaSet};
-use berth_work_core::shorten;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 

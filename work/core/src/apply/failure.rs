@@ -4,10 +4,11 @@
 mod tests;
 
 use berth_api::conditions::manifest::APPLIED_FAILED;
+use berth_api::text::shorten;
 
 use super::{Applying, Failure, Outcome, Retry};
 use crate::report::LONGEST_ERROR;
-use crate::{Mapped, Refusal, Step, shorten};
+use crate::{Mapped, Refusal, Step};
 
 /// OCM's words.
 const FAILED: &str = "Failed to apply manifest: ";

@@ -558,3 +558,18 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_long_message_of_an_object_keeps_its_reason() {
+    let message = format!("pods {} is forbidden: exceeded quota", "x".repeat(2_000));
+    let failure = condition_of("ReplicaFailure", "True", "FailedCreate", &message);
+    let object = json!({
+        "metadata": {"generation": 2}, "spec": {"replicas": 3},
+        "status": {"observedGeneration": 2, "conditions": [failure]},
+    });
+    let said = said("apps", "Deployment", &object);
+    assert!(
+        said.len() < 700 && said.ends_with(" is forbidden: exceeded quota"),
+        "{said}"
+    );
+}

@@ -4,7 +4,7 @@ use berth_api::conditions::{
     FALSE, TRUE, condition_of, manifest_work_replica_set as reasons, with_condition,
 };
 use berth_api::plan::Event;
-use berth_api::text::cut_bytes;
+use berth_api::text::shorten;
 use berth_api::work::{
     ManifestWorkReplicaSetStatus, ManifestWorkReplicaSetSummary, PlacementSummary,
 };
@@ -15,7 +15,6 @@ use super::decide::{Facts, Failure};
 use super::set::ReplicaSet;
 use super::template::Template;
 use super::work::Work;
-use crate::shorten;
 
 /// Names in a message. It counts the others.
 const NAMED: usize = 5;
@@ -200,7 +199,7 @@ impl Report<'_> {
         let stored = condition_of(&set.status.conditions, reasons::PLACEMENT_ROLLED_OUT);
         let stored_message = stored.map_or("", |it| &*it.message);
         let rolled_out = self.rolled_out();
-        let message = cut_bytes(&rolled_out.message, LONGEST);
+        let message = &*shorten(&rolled_out.message, LONGEST);
         if rolled_out.status {
             let was_complete = stored.is_some_and(|it| it.status == TRUE);
             let is_new = !was_complete && self.selected() > 0;
@@ -426,7 +425,7 @@ fn conditions(
             type_: it.type_.to_owned(),
             status: if it.status { TRUE } else { FALSE }.to_owned(),
             reason: it.reason.to_owned(),
-            message: cut_bytes(&it.message, LONGEST).to_owned(),
+            message: shorten(&it.message, LONGEST).into_owned(),
             last_transition_time: Time(now),
             observed_generation: None,
         };
