@@ -27,6 +27,7 @@ mod findings;
 mod gates;
 mod introduced;
 pub mod object;
+pub mod path;
 mod placement;
 mod question;
 pub mod sentences;

@@ -180,13 +180,13 @@ fn a_placement_that_cannot_be_scheduled_is_refused() {
             "a value of another type",
             json!({"numberOfClusters": "three"}),
             "400 placement-field",
-            &["spec: invalid type: string \"three\", expected i32"],
+            &["spec.numberOfClusters: invalid type: string \"three\", expected i32"],
         ),
         (
             "a number that OCM's controller cannot read",
             json!({"numberOfClusters": 3_000_000_000_u32}),
             "400 placement-field",
-            &["spec: invalid value: integer `3000000000`, expected i32"],
+            &["spec.numberOfClusters: invalid value: integer `3000000000`, expected i32"],
         ),
         (
             "everything at once",

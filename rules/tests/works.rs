@@ -257,13 +257,21 @@ fn manifests_that_the_agent_cannot_apply_are_refused() {
             "no list",
             manifests(json!({})),
             "400 work-field",
-            &["spec: invalid type: map, expected a sequence"],
+            &["spec.workload.manifests: invalid type: map, expected a sequence"],
+        ),
+        (
+            "a number in place of a text, in a rule",
+            json!({"manifestConfigs": [{"resourceIdentifier": {"resource": "a", "name": 7}}]}),
+            "400 work-field",
+            &[
+                "spec.manifestConfigs[0].resourceIdentifier.name: invalid type: integer `7`, expected a string",
+            ],
         ),
         (
             "a list for the workload",
             json!({"workload": [[]]}),
             "400 work-field",
-            &["spec: invalid type: sequence, expected an object"],
+            &["spec.workload: invalid type: sequence, expected an object"],
         ),
     ] {
         for of in BOTH {
@@ -272,8 +280,17 @@ fn manifests_that_the_agent_cannot_apply_are_refused() {
             let words = |line: &&str| match of {
                 Of::Work => (*line).to_owned(),
                 Of::ReplicaSet => line
+                    .replace("spec.workload", "spec.manifestWorkTemplate.workload")
+                    .replace(
+                        "spec.manifestConfigs[0]",
+                        "spec.manifestWorkTemplate.manifestConfigs[0]",
+                    )
                     .replace("manifests should", "Workload manifests should")
-                    .replace("spec.workload", "spec.manifestWorkTemplate.workload"),
+                    .replace("spec.workload", "spec.manifestWorkTemplate.workload")
+                    .replace(
+                        "spec.manifestConfigs[0]",
+                        "spec.manifestWorkTemplate.manifestConfigs[0]",
+                    ),
             };
             let lines: Vec<_> = lines.iter().map(words).collect();
             assert_eq!(messages(&decision), lines, "{sentence}: {of:?}");

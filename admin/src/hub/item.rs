@@ -2,6 +2,7 @@
 
 use berth_api::ManagedCluster;
 use berth_api::lenient::{self, Read, Unreadable};
+use berth_rules::path::unreadable;
 use kube::{Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -45,13 +46,14 @@ where
                 fields,
             },
             Err(error) => {
+                let why = unreadable::<K>("", &value).unwrap_or_else(|| error.to_string());
                 let mut object = K::default();
                 let metadata = value.get("metadata").cloned().unwrap_or_default();
                 *object.meta_mut() = serde_json::from_value(metadata).unwrap_or_default();
                 Self {
                     value,
                     object,
-                    unreadable: Some(error.to_string()),
+                    unreadable: Some(why),
                     fields: Unreadable::default(),
                 }
             }
@@ -91,10 +93,9 @@ mod tests {
         let item = Item::<ManagedClusterSetBinding>::of(json!({
             "metadata": {"name": "s1"}, "spec": {"clusterSet": []},
         }));
-        assert_eq!(
-            (item.name().as_str(), item.unreadable.is_some()),
-            ("s1", true)
-        );
+        assert_eq!(item.name(), "s1");
+        let why = item.unreadable.unwrap();
+        assert!(why.starts_with("spec.clusterSet: invalid type"), "{why}");
         let item = Item::<ManagedClusterSet>::of(value);
         assert_eq!(item.name(), "s1");
         assert_eq!(item.value["kind"], "ManagedClusterSet");

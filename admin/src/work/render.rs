@@ -10,6 +10,7 @@ use berth_api::work::{
     UpdateStrategyType,
 };
 use berth_review::{Source as At, drop_nulls};
+use berth_rules::path::unreadable;
 use berth_rules::plural;
 use berth_work_core::config::{Identity, Rules};
 use berth_work_core::{Holding, Mapped, Unusable, order, prescribed};
@@ -221,12 +222,19 @@ fn drop_own_nulls(object: &mut Value) {
 
 impl Source {
     fn new(object: &Value, at: &str) -> anyhow::Result<Self> {
-        let spec = match object["kind"].as_str() {
-            Some("ManifestWorkReplicaSet") => &object["spec"]["manifestWorkTemplate"],
-            _ => &object["spec"],
+        let (field, spec) = match object["kind"].as_str() {
+            Some("ManifestWorkReplicaSet") => (
+                "spec.manifestWorkTemplate",
+                &object["spec"]["manifestWorkTemplate"],
+            ),
+            _ => ("spec", &object["spec"]),
         };
-        let spec = Option::<ManifestWorkSpec>::deserialize(spec)
-            .map_err(|error| anyhow::anyhow!("{at} cannot be read: {error}"))?;
+        let read = Option::<ManifestWorkSpec>::deserialize(spec);
+        let spec = read.map_err(|error| {
+            let why = unreadable::<Option<ManifestWorkSpec>>(field, spec);
+            let why = why.unwrap_or_else(|| error.to_string());
+            anyhow::anyhow!("{at} cannot be read: {why}")
+        })?;
         let name = object["metadata"]["name"].as_str().unwrap_or_default();
         let reported = object["status"]["resourceStatus"]["manifests"].as_array();
         let resources = reported.into_iter().flatten().filter_map(|it| {
@@ -393,6 +401,27 @@ mod tests {
 
     fn manifest(kind: &str, name: &str) -> Value {
         json!({"apiVersion": "v1", "kind": kind, "metadata": {"name": name, "namespace": "n"}})
+    }
+
+    #[test]
+    fn a_field_of_another_type_is_named() {
+        let spec =
+            json!({"manifestConfigs": [{"resourceIdentifier": {"resource": "a", "name": 7}}]});
+        for (object, path) in [
+            (json!({"kind": "ManifestWork", "spec": spec}), "spec."),
+            (
+                json!({"kind": "ManifestWorkReplicaSet", "spec": {"manifestWorkTemplate": spec}}),
+                "spec.manifestWorkTemplate.",
+            ),
+        ] {
+            let why = Source::new(&object, "w").err().unwrap().to_string();
+            assert_eq!(
+                why,
+                format!(
+                    "w cannot be read: {path}manifestConfigs[0].resourceIdentifier.name: invalid type: integer `7`, expected a string"
+                )
+            );
+        }
     }
 
     #[test]

@@ -1,12 +1,14 @@
 //! The spec of a Placement, which is decoded only if the change concerns it.
 
 use berth_api::placement::PlacementSpec;
+use berth_api::text::shorten;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::counted::{Counter, Limit};
 use super::{GuardedObject, LONGEST_LIST, MOST_VALUES, Metadata, Text, metadata, or_default};
-use crate::display::{Plain, cut_bytes};
+use crate::display::Plain;
+use crate::path::explain_in;
 
 /// The maximum length of an error in bytes.
 const LONGEST_ERROR: usize = 512;
@@ -90,10 +92,8 @@ impl Placement<'_> {
         let mut json = serde_json::Deserializer::from_str(text);
         let spec = Option::<PlacementSpec>::deserialize(counter.watch(&mut json));
         let spec = spec.map_err(|error| {
-            let error = error.to_string();
-            // The position is that in the text of the spec, which the requester does not see.
-            let (error, _) = error.rsplit_once(" at line ").unwrap_or((&error, ""));
-            format!("spec: {}", Plain(cut_bytes(error, LONGEST_ERROR)))
+            let error = explain_in("spec", text.as_bytes(), &error);
+            Plain(&shorten(&error, LONGEST_ERROR)).to_string()
         })?;
         let spec = spec.unwrap_or_default();
         let selectors = spec

@@ -3,6 +3,7 @@
 //! Manifests are not decoded: they are kept as the text of the request, without a copy ([`Manifests`]). A tree of values would take
 //! twenty times the memory.
 
+use berth_api::text::shorten;
 use berth_api::work::{
     DeleteOption, LocalPlacementReference, ManifestConfigOption, ManifestWorkExecutor,
 };
@@ -14,7 +15,8 @@ use super::counted::{Counter, Limit};
 use super::placement::TooMany;
 use super::shape::object;
 use super::{GuardedObject, Metadata, Text, metadata, or_default};
-use crate::display::{Plain, cut_bytes};
+use crate::display::Plain;
+use crate::path::explain_in;
 
 /// The maximum length of an error in bytes.
 const LONGEST_ERROR: usize = 512;
@@ -221,7 +223,7 @@ impl<'a> HoldsWork<'a> for ReplicaSet<'a> {
 
 fn read_texts<'a, T: Deserialize<'a> + Default>(text: &'a str) -> Result<T, String> {
     let mut json = serde_json::Deserializer::from_str(text);
-    object(&mut json).map_err(|error| explained(&error))
+    object(&mut json).map_err(|error| explained(text, &error))
 }
 
 fn read_counted<'a, T: Deserialize<'a>>(
@@ -229,15 +231,13 @@ fn read_counted<'a, T: Deserialize<'a>>(
 ) -> Result<(T, [usize; LIMITS.len()]), String> {
     let counter = Counter::new(&LIMITS);
     let mut json = serde_json::Deserializer::from_str(text);
-    let read = T::deserialize(counter.watch(&mut json)).map_err(|error| explained(&error))?;
+    let read = T::deserialize(counter.watch(&mut json)).map_err(|error| explained(text, &error))?;
     Ok((read, counter.counts()))
 }
 
-fn explained(error: &serde_json::Error) -> String {
-    let error = error.to_string();
-    // The position is that in the text of the spec, which the requester does not see.
-    let (error, _) = error.rsplit_once(" at line ").unwrap_or((&error, ""));
-    format!("spec: {}", Plain(cut_bytes(error, LONGEST_ERROR)))
+fn explained(text: &str, error: &serde_json::Error) -> String {
+    let error = explain_in("spec", text.as_bytes(), error);
+    Plain(&shorten(&error, LONGEST_ERROR)).to_string()
 }
 
 // === impl ReadWork ===

@@ -135,7 +135,7 @@ async fn hostile_placements_are_refused_soon(by: By) {
         ),
         (
             cel(&"x".repeat(1 << 20)),
-            "spec: a string has 1048576 bytes: must have at most 65536".to_owned(),
+            format!("{cel_path}: a string has 1048576 bytes: must have at most 65536"),
         ),
     ] {
         let spec = json!({ "predicates": [predicate] });

@@ -16,13 +16,13 @@ use berth_api::cluster_set_binding::ManagedClusterSetBinding;
 use berth_api::{groups, labels};
 use berth_rbac::Policy;
 use berth_rules::Namespace as Known;
+use berth_rules::path::explain_field;
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::documents::documents;
-use crate::path::explain_field;
 
 /// The group with all permissions, as on a hub.
 const SUPERUSERS: &str = "system:masters";

@@ -16,7 +16,6 @@ mod header;
 mod hub;
 mod hub_files;
 mod lists;
-mod path;
 mod port;
 mod refusal;
 mod request;

@@ -10,12 +10,12 @@
 
 use berth_rules::display::Quoted;
 use berth_rules::object::{FromObject, GuardedObject, Text, boolean, required};
+use berth_rules::path::explain;
 use serde::de::{Deserialize, Deserializer};
 
 use crate::Webhook;
 use crate::header::{ApiVersion, Header, LONGEST_UID};
 use crate::lists;
-use crate::path::explain;
 use crate::refusal::{Refusal, one_line};
 use crate::salvage::salvage;
 use crate::user::UserInfo;

@@ -21,7 +21,7 @@ enum Level {
 }
 
 /// Returns the error of a decoder with the path of the field, if it is in one.
-pub(crate) fn explain(text: &[u8], error: &serde_json::Error) -> String {
+pub fn explain(text: &[u8], error: &serde_json::Error) -> String {
     let path = path_at(text, offset(text, error));
     if path.is_empty() {
         error.to_string()
@@ -31,11 +31,37 @@ pub(crate) fn explain(text: &[u8], error: &serde_json::Error) -> String {
 }
 
 /// Returns the same without the position, which says nothing where the text is not the user's.
-pub(crate) fn explain_field(text: &[u8], error: &serde_json::Error) -> String {
+pub fn explain_field(text: &[u8], error: &serde_json::Error) -> String {
     let explained = explain(text, error);
     let position = format!(" at line {} column {}", error.line(), error.column());
     let field = explained.strip_suffix(&position).unwrap_or(&explained);
     field.to_owned()
+}
+
+/// Returns the same of the text of a field, whose own path is `field`.
+pub fn explain_in(field: &str, text: &[u8], error: &serde_json::Error) -> String {
+    let explained = explain_field(text, error);
+    match path_at(text, offset(text, error)) {
+        path if path.is_empty() => format!("{field}: {explained}"),
+        path if path.starts_with('[') => format!("{field}{explained}"),
+        _ => format!("{field}.{explained}"),
+    }
+}
+
+/// Returns why a value is not of a type, with the path of the field; `field` is that of the value. `None`: it is.
+pub fn unreadable<T: serde::de::DeserializeOwned>(
+    field: &str,
+    value: &serde_json::Value,
+) -> Option<String> {
+    let text = value.to_string();
+    let error = serde_json::from_str::<T>(&text).err()?;
+    let explained = explain_in(field, text.as_bytes(), &error);
+    Some(
+        explained
+            .trim_start_matches(['.', ':'])
+            .trim_start()
+            .to_owned(),
+    )
 }
 
 /// Returns the number of bytes before the position of an error.
@@ -133,10 +159,10 @@ fn shown(key: &[u8]) -> Cow<'_, str> {
 
 #[cfg(test)]
 mod tests {
-    use berth_rules::object::{Cluster, ClusterSet};
     use serde::de::Deserialize;
 
     use super::*;
+    use crate::object::{Cluster, ClusterSet};
 
     #[test]
     fn the_path_is_that_of_the_value_at_the_position() {
