@@ -22,11 +22,16 @@ async fn a_deleted_work_stays_until_its_objects_are_gone() {
     world.delete("end").await;
     world.lacks(&world.map_path("a")).await;
     let path = world.work("end");
-    let is_deleting = |it: &Value| condition(&it["status"], "Deleting")["status"] == "True";
-    let work = berth_testkit::process::once(&world.hub, &path, "deleting", is_deleting).await;
+    let message = format!(
+        "ManifestWork is being deleted; it waits for configmaps {}/held: finalizer example.com/keep has not been removed",
+        world.namespace
+    );
+    let says_why = |it: &Value| condition(&it["status"], "Deleting")["message"] == message.as_str();
+    let work = berth_testkit::process::once(&world.hub, &path, "deleting", says_why).await;
+    let deleting = condition(&work["status"], "Deleting");
     assert_eq!(
-        condition(&work["status"], "Deleting")["reason"],
-        "WorkDeleting"
+        (&deleting["status"], &deleting["reason"]),
+        (&json!("True"), &json!("WorkDeleting"))
     );
     world
         .has(&world.map_path("held"), "held", |it| {

@@ -63,6 +63,7 @@ pub mod spending;
 mod step;
 #[cfg(test)]
 mod testing;
+mod waiting;
 
 pub use applied::{Listed, Stale, recorded, stale};
 pub use apply::{Applying, Cuts, Cutting, Done, Failure, Outcome, Retry};
@@ -74,3 +75,4 @@ pub use owner::{Holding, Owner};
 pub use prescribed::{Mapped, Prescribed, Unusable, prescribed};
 pub use removal::{Removal, Removing};
 pub use step::{Cause, Refusal, Response, Step};
+pub use waiting::{kept_by, waits_for};

@@ -23,8 +23,9 @@ const MAX_STEPS: u32 = 12;
 pub enum Removal {
     /// The object does not exist, or is not ours any more: it leaves status.appliedResources.
     Gone,
-    /// The object is being deleted: it stays in status.appliedResources. Decide again when it changes.
-    Pending,
+    /// The object is being deleted: it stays in status.appliedResources. Decide again when it changes. These are its finalizers, as far
+    /// as they are known.
+    Pending(Box<[String]>),
     /// A request was refused: the object stays in status.appliedResources.
     Failed(Failure),
 }
@@ -67,7 +68,7 @@ impl Removing {
     pub fn next(&mut self, last: Option<Response>) -> Step<Removal> {
         self.steps += 1;
         if self.steps > MAX_STEPS {
-            return Step::Done(Removal::Pending);
+            return Step::Done(Removal::Pending(Box::default()));
         }
         match last {
             None => self.read(),
@@ -75,7 +76,7 @@ impl Removing {
             Some(Response::Found(live)) => self.decide(&live),
             Some(Response::Written(response)) => match self.asked {
                 Asked::Deletion if response["kind"] == "Status" => Step::Done(Removal::Gone),
-                Asked::Deletion => Step::Done(Removal::Pending),
+                Asked::Deletion => Step::Done(pending(&response)),
                 Asked::Read | Asked::Reference => self.decide(&response),
             },
             Some(Response::Refused(refusal)) => {
@@ -86,7 +87,10 @@ impl Removing {
                     self.without_patch = true;
                     return self.read();
                 }
-                Step::Done(Removal::Failed(apply::failure_of(&refusal, None)))
+                let mut failure = apply::failure_of(&refusal, None);
+                let why = failure.message.strip_prefix(apply::FAILED);
+                failure.message = format!("it was not deleted: {}", why.unwrap_or_default());
+                Step::Done(Removal::Failed(failure))
             }
         }
     }
@@ -126,7 +130,7 @@ impl Removing {
             return Step::Done(Removal::Gone);
         }
         if !metadata["deletionTimestamp"].is_null() {
-            return Step::Done(Removal::Pending);
+            return Step::Done(pending(live));
         }
         self.asked = Asked::Deletion;
         Step::Delete {
@@ -136,6 +140,12 @@ impl Removing {
     }
 }
 
+fn pending(object: &Value) -> Removal {
+    let finalizers = object["metadata"]["finalizers"].as_array();
+    let names = finalizers.into_iter().flatten().filter_map(Value::as_str);
+    Removal::Pending(names.map(str::to_owned).collect())
+}
+
 // === impl Removal ===
 
 impl Removal {
@@ -143,7 +153,7 @@ impl Removal {
     pub fn retry(&self) -> Option<Retry> {
         match self {
             Self::Failed(failure) => Some(failure.retry),
-            Self::Gone | Self::Pending => None,
+            Self::Gone | Self::Pending(_) => None,
         }
     }
 }

@@ -28,6 +28,7 @@ use crate::evaluate::{Evaluated, shortened};
 use crate::health::{self, Health, Judgement};
 use crate::merge::{Conditions, Stamp, StoredManifests, is_built_in};
 use crate::spending::Spending;
+use crate::waiting::IS_DELETED;
 
 /// The longest error in a message, in bytes.
 pub(crate) const LONGEST_ERROR: usize = 1024;
@@ -138,7 +139,10 @@ pub fn report(
         aggregate::rules(&mut conditions, &manifests, counted, stamp.generation);
     }
     if is_deleting {
-        let message = "ManifestWork is being deleted".to_owned();
+        // What it waits for is said by `waits`, and stays until that is known anew.
+        let said = condition_of(&stored.conditions, of_work::DELETING);
+        let said = said.filter(|it| it.status == TRUE && it.message.starts_with(IS_DELETED));
+        let message = said.map_or_else(|| IS_DELETED.to_owned(), |it| it.message.clone());
         conditions.set(of_work::DELETING, TRUE, of_work::WORK_DELETING, message);
     }
     let left_out = bound(&mut manifests, || {
@@ -155,6 +159,14 @@ pub fn report(
     ManifestWorkStatus {
         conditions: conditions.into_conditions(),
         resource_status: ManifestResourceStatus { manifests },
+    }
+}
+
+/// Says in the status of a ManifestWork that is being deleted what that waits for: a message of [`waits_for`](crate::waits_for).
+pub fn waits(status: &mut ManifestWorkStatus, message: &str) {
+    let mut all = status.conditions.iter_mut();
+    if let Some(condition) = all.find(|it| it.type_ == of_work::DELETING) {
+        condition.message = message.to_owned();
     }
 }
 

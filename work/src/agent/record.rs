@@ -78,7 +78,7 @@ pub(crate) async fn record(
         failed = error.filter(|it| it.code() == 0);
         let next = (!pending.is_empty()).then(|| Wait::pending(wait, now));
         again = next.map(|it| it.until);
-        kept.extend(pending);
+        kept.extend(pending.into_iter().map(|(object, _)| object));
         on.change(|world, _| set_wait(world, name, next));
     }
     let resources = recorded(existing, kept);

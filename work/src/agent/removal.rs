@@ -11,8 +11,8 @@ use berth_api::labels::APPLIED_MANIFEST_WORK_CLEANUP;
 use berth_api::plan::{Event, Plan, Write};
 use berth_api::work::{AppliedManifestResourceMeta, AppliedManifestWork};
 use berth_reconcile::queue::Done;
-use berth_reconcile::{Reference, Regarding, Work, WriteOutcome, now};
-use berth_work_core::{Eviction, HubView, eviction};
+use berth_reconcile::{Reference, Regarding, Wakes, Work, WriteOutcome, now};
+use berth_work_core::{Eviction, HubView, eviction, waits_for};
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
@@ -24,7 +24,7 @@ use super::progress::{Progress, Wait};
 use super::record;
 use super::removing::remove_all;
 use super::rivals::{self, Part};
-use super::world::Agent;
+use super::world::{Agent, Key};
 
 /// The name of the reconciler in metrics and logs.
 const APPLIED: &str = "applied-work";
@@ -63,7 +63,10 @@ impl Due {
 pub(crate) async fn work(on: &Work<Agent>, name: &Arc<str>) -> Done {
     let applied = on.world().applied.get(name).cloned();
     let Some(applied) = applied else {
-        on.change(|world, _| world.removals.remove(name));
+        on.change(|world, _| {
+            world.removals.remove(name);
+            world.waits.remove(name);
+        });
         return settled(None);
     };
     if applied.metadata.deletion_timestamp.is_some() && applied_has_finalizer(&applied) {
@@ -140,6 +143,9 @@ async fn remove(on: &Work<Agent>, name: &Arc<str>, applied: &AppliedManifestWork
     };
     let all: Vec<_> = stored.iter().cloned().chain(unrecorded).collect();
     let (pending, error) = remove_all(on, &all, &uid).await;
+    let message = waits_for(&pending);
+    on.change(|world, wakes| world.waits_for(name, message, wakes));
+    let pending: Vec<_> = pending.into_iter().map(|(object, _)| object).collect();
     if let Some(error) = error {
         tracing::debug!(name = &**name, %error, "not all objects could be removed");
         if pending != stored {
@@ -310,6 +316,16 @@ fn settled(again: Option<Instant>) -> Done {
 // === impl Agent ===
 
 impl Agent {
+    /// Notes what the deletion of an AppliedManifestWork waits for, for the status of its ManifestWork.
+    fn waits_for(&mut self, applied: &Arc<str>, message: String, wakes: &mut Wakes<Self>) {
+        let former = self.waits.insert(Arc::clone(applied), message);
+        if former.as_ref() != self.waits.get(applied)
+            && let Some(work) = self.work_of(applied)
+        {
+            wakes.wake(Key::Status(work.into()));
+        }
+    }
+
     /// Returns true if the hub has the ManifestWork of this AppliedManifestWork.
     pub(crate) fn has_work(&self, applied: &str) -> bool {
         let work = self.work_of(applied);

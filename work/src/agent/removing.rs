@@ -4,7 +4,7 @@ use berth_api::GroupVersionResource;
 use berth_api::work::AppliedManifestResourceMeta;
 use berth_hub::CallError;
 use berth_reconcile::Work;
-use berth_work_core::{Removal, Removing, Step};
+use berth_work_core::{Removal, Removing, Step, kept_by};
 use futures::StreamExt;
 
 use super::MANAGED;
@@ -17,13 +17,16 @@ const AT_ONCE: usize = 8;
 /// Upper bound on the requests for one object.
 const STEPS: usize = 16;
 
-/// Removes objects on behalf of the AppliedManifestWork with this UID. Returns those that are not gone yet, and an error if a request got
-/// no response, or if the API server was too busy for one.
+/// An object that is not gone yet, and why.
+pub(crate) type Left = (AppliedManifestResourceMeta, String);
+
+/// Removes objects on behalf of the AppliedManifestWork with this UID. Returns those that are not gone yet, each with the reason, and an
+/// error if a request got no response, or if the API server was too busy for one.
 pub(crate) async fn remove_all(
     on: &Work<Agent>,
     objects: &[AppliedManifestResourceMeta],
     owner: &str,
-) -> (Vec<AppliedManifestResourceMeta>, Option<CallError>) {
+) -> (Vec<Left>, Option<CallError>) {
     // Collected before they are polled: a stream over borrowed closures is not Send.
     let removals: Vec<_> = objects.iter().map(|it| remove(on, it, owner)).collect();
     let ended: Vec<_> = futures::stream::iter(removals)
@@ -35,7 +38,9 @@ pub(crate) async fn remove_all(
     for (object, ended) in objects.iter().zip(ended) {
         match ended {
             Ok(Removal::Gone) => {}
-            Ok(Removal::Pending) => pending.push(object.clone()),
+            Ok(Removal::Pending(finalizers)) => {
+                pending.push((object.clone(), kept_by(&finalizers)));
+            }
             Ok(Removal::Failed(failure)) => {
                 tracing::warn!(
                     resource = object.resource,
@@ -44,10 +49,10 @@ pub(crate) async fn remove_all(
                     error = failure.message,
                     "an object was not removed"
                 );
-                pending.push(object.clone());
+                pending.push((object.clone(), failure.message));
             }
             Err(error) => {
-                pending.push(object.clone());
+                pending.push((object.clone(), error.to_string()));
                 failed = Some(error);
             }
         }
@@ -75,7 +80,7 @@ async fn remove(
     for _ in 0..STEPS {
         let step = machine.next(response.take());
         if let Step::Done(removal) = step {
-            if removal == Removal::Pending {
+            if matches!(removal, Removal::Pending(_)) {
                 tracing::debug!(
                     resource = object.resource,
                     namespace = object.namespace,
@@ -92,5 +97,5 @@ async fn remove(
             None => break,
         }
     }
-    Ok(Removal::Pending)
+    Ok(Removal::Pending(Box::default()))
 }

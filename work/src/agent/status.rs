@@ -65,7 +65,10 @@ pub(crate) fn plan(world: &Agent, name: &str, now: Now) -> Plan {
         }
     };
     let too_large = progress.map_or(0, |it| it.too_large);
-    let status = report(work, &observed, too_large, now.wall);
+    let mut status = report(work, &observed, too_large, now.wall);
+    if is_deleting && let Some(message) = world.waits.get(&*world.applied_name(name)) {
+        report::waits(&mut status, message);
+    }
     // The objects of a work may be thousands, and the patch takes memory, too.
     drop(observed);
     let mut plan = Plan::default();

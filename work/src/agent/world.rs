@@ -73,6 +73,8 @@ pub(crate) struct Agent {
     pub(crate) rivals: Rivals,
     /// All AppliedManifestWorks were listed once.
     are_applied_listed: bool,
+    /// What deleted AppliedManifestWorks wait for.
+    pub(crate) waits: HashMap<Arc<str>, String>,
     definitions: HashMap<Box<str>, Definition>,
     /// Objects that the first list of their row will show, if they exist, and that nothing has shown yet.
     awaited: HashMap<RowId, HashSet<ObjectId>>,
@@ -113,6 +115,7 @@ impl Agent {
             removals: HashMap::new(),
             rivals: Rivals::default(),
             are_applied_listed: false,
+            waits: HashMap::new(),
             definitions: HashMap::new(),
             awaited: HashMap::new(),
         }

@@ -11,7 +11,7 @@ use crate::report::LONGEST_ERROR;
 use crate::{Mapped, Refusal, Step};
 
 /// OCM's words.
-const FAILED: &str = "Failed to apply manifest: ";
+pub(crate) const FAILED: &str = "Failed to apply manifest: ";
 /// Conflicting fields that the remedy names.
 const MAX_CONFLICTS: usize = 3;
 

@@ -54,7 +54,7 @@ fn only_our_object_is_deleted() {
             vec![ours.clone()],
             "object-1",
             &["get", "delete"][..],
-            Removal::Pending,
+            Removal::Pending(Box::default()),
             false,
         ),
         (
@@ -62,7 +62,7 @@ fn only_our_object_is_deleted() {
             vec![pod, ours.clone()],
             "object-1",
             &["get", "delete"],
-            Removal::Pending,
+            Removal::Pending(Box::default()),
             false,
         ),
         (
@@ -128,11 +128,14 @@ fn only_our_object_is_deleted() {
 fn an_object_that_is_being_deleted_is_waited_for() {
     let mut object = live(&[owner("w").reference()]);
     object["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();
-    let mut server = Server::with(&object, "work-agent");
-    assert_eq!(
-        drive(&mut server, &recorded("object-1")),
-        (Removal::Pending, vec!["get"])
-    );
+    for finalizers in [&[][..], &["example.com/a".to_owned(), "b".to_owned()]] {
+        object["metadata"]["finalizers"] = json!(finalizers);
+        let mut server = Server::with(&object, "work-agent");
+        assert_eq!(
+            drive(&mut server, &recorded("object-1")),
+            (Removal::Pending(finalizers.into()), vec!["get"])
+        );
+    }
 }
 
 #[test]
@@ -170,4 +173,25 @@ proptest! {
         prop_assert_eq!(server.live().is_some(), protected);
         prop_assert_eq!(removal == Removal::Gone, protected);
     }
+}
+
+#[test]
+fn a_refused_deletion_says_so() {
+    let recorded = recorded("object-1");
+    let mut server = Server::with(&live(&[owner("w").reference()]), "work-agent");
+    let mut machine = Removing::new(&recorded, "uid-w");
+    let read = machine.next(None);
+    let delete = machine.next(Some(server.answer(read)));
+    assert!(matches!(delete, Step::Delete { .. }));
+    let refusal = crate::Refusal {
+        code: 403,
+        reason: "Forbidden".to_owned(),
+        message: "a webhook keeps it".to_owned(),
+        ..crate::Refusal::default()
+    };
+    let Step::Done(Removal::Failed(failure)) = machine.next(Some(Response::Refused(refusal)))
+    else {
+        panic!("not refused");
+    };
+    assert_eq!(failure.message, "it was not deleted: a webhook keeps it");
 }
