@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use berth_certs::managed::{Observer, Policy};
-use berth_certs_keeper::{Managed, Place, Registration, Settings};
+use berth_certs_keeper::{Election, Managed, Place, Registration, Settings};
 use berth_hub::HubApi;
 use berth_manifests::webhooks::WEBHOOKS;
 use clap::ValueEnum;
 use jiff::SignedDuration;
 
 use crate::common::valid;
+use crate::leading::Elections;
 
 /// The source of the gate's certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -134,6 +135,7 @@ impl KeeperArgs {
         &self,
         secret: &SecretArgs,
         hub: OnHub,
+        elections: &Elections,
         observer: Observer,
     ) -> anyhow::Result<Managed> {
         let place = secret.place(&hub.namespace)?;
@@ -167,7 +169,11 @@ impl KeeperArgs {
             registrations: registrations.collect(),
             policy,
         };
-        Ok(Managed::keeper(hub.api, place, settings, observer)?)
+        let (on, elections) = elections.on();
+        let election = Election { on, hub: elections };
+        Ok(Managed::keeper(
+            hub.api, place, settings, election, observer,
+        )?)
     }
 }
 

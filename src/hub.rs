@@ -91,7 +91,13 @@ async fn work(args: &Args) -> anyhow::Result<()> {
         namespace: component.namespace.clone(),
     };
     let decides = async move || Ok((answerer, Some(hub)));
-    let gate = Prepared::new(&args.gate, gates.webhooks, Some(&args.keeper), decides).await?;
+    let gate = Prepared::new(
+        &args.gate,
+        gates.webhooks,
+        Some((&args.keeper, &elections)),
+        decides,
+    )
+    .await?;
     // The gate has logged the warnings.
     let (tls, _) = common.tls()?;
     let registry = gate.registry();
@@ -100,7 +106,7 @@ async fn work(args: &Args) -> anyhow::Result<()> {
         component,
         tls,
         registry,
-        (api, elections),
+        (api, elections.clone()),
         WhenLost::StandAgain,
     );
     let controllers = controllers.await?;

@@ -29,6 +29,7 @@ use tokio_util::sync::CancellationToken;
 use crate::certificates::{KeeperArgs, OnHub, SecretArgs, Source, SourceArgs};
 use crate::common::{CommonArgs, install_namespace};
 use crate::feature_gates::{self, Of};
+use crate::leading::Elections;
 use crate::open_files;
 use crate::ports::Port;
 use crate::signals;
@@ -197,7 +198,7 @@ impl Prepared {
     pub(crate) async fn new(
         args: &GateArgs,
         gates: FeatureGates,
-        keeper: Option<&KeeperArgs>,
+        keeper: Option<(&KeeperArgs, &Elections)>,
         decides: impl AsyncFnOnce() -> anyhow::Result<Decides>,
     ) -> anyhow::Result<Self> {
         let (options, tls_warnings) = args.common.tls()?;
@@ -248,7 +249,9 @@ impl Prepared {
                 )?;
                 let observer = certificate_metrics(metrics.registry());
                 let managed = match keeper {
-                    Some(keeper) => keeper.keep(&args.secret, hub, observer)?,
+                    Some((keeper, elections)) => {
+                        keeper.keep(&args.secret, hub, elections, observer)?
+                    }
                     None => args.secret.read(hub, observer)?,
                 };
                 Door::Secret {

@@ -116,7 +116,7 @@ async fn work(args: &Args) -> anyhow::Result<()> {
             namespace: component.namespace.clone(),
         };
         let observer = certificate_metrics(&registry);
-        Some(args.keeper.keep(&args.secret, hub, observer)?)
+        Some(args.keeper.keep(&args.secret, hub, &elections, observer)?)
     } else {
         None
     };
@@ -125,7 +125,7 @@ async fn work(args: &Args) -> anyhow::Result<()> {
         component,
         tls,
         &registry,
-        (api, elections),
+        (api, elections.clone()),
         WhenLost::End,
     );
     let controllers = controllers.await?;

@@ -1,16 +1,20 @@
 //! The thread of the leader elections: Leases are renewed on it however busy the reconcilers are.
 
+use std::sync::Arc;
+
 use anyhow::Context;
 use berth_hub::HubApi;
 use tokio::runtime::{Builder, Handle, Runtime};
 
-/// The thread, and the connections that only it uses. Elections on it end when this is dropped.
+/// The thread, and the connections that only it uses. Elections on it end when the last clone is dropped.
+#[derive(Clone)]
 pub(crate) struct Elections {
-    /// `None` once it is dropped.
-    runtime: Option<Runtime>,
-    handle: Handle,
+    thread: Arc<Thread>,
     api: HubApi,
 }
+
+/// `None` once it is dropped.
+struct Thread(Option<Runtime>, Handle);
 
 // === impl Elections ===
 
@@ -26,22 +30,22 @@ impl Elections {
             .enable_all()
             .build()
             .context("the thread of the leader elections cannot be started")?;
+        let handle = runtime.handle().clone();
         Ok(Self {
-            handle: runtime.handle().clone(),
-            runtime: Some(runtime),
+            thread: Arc::new(Thread(Some(runtime), handle)),
             api,
         })
     }
 
     /// The runtime of the elections, and its API server.
-    pub(super) fn on(&self) -> (Handle, HubApi) {
-        (self.handle.clone(), self.api.clone())
+    pub(crate) fn on(&self) -> (Handle, HubApi) {
+        (self.thread.1.clone(), self.api.clone())
     }
 }
 
-impl Drop for Elections {
+impl Drop for Thread {
     fn drop(&mut self) {
-        if let Some(runtime) = self.runtime.take() {
+        if let Some(runtime) = self.0.take() {
             // It may be dropped by a task of another runtime, which must not wait.
             runtime.shutdown_background();
         }

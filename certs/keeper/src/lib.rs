@@ -32,5 +32,5 @@ pub mod settings;
 
 pub use metrics::certificate_metrics;
 pub use reader::ManagedPair;
-pub use run::Managed;
+pub use run::{Election, Managed};
 pub use settings::{Place, Registration, Settings};

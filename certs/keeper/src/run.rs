@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use berth_certs::managed::{InvalidPolicy, Observer};
 use berth_hub::HubApi;
-use berth_lease::{InvalidParams, LeaseParams, Term, WhenLost, while_leading};
+use berth_lease::{InvalidParams, LeaseParams, Term, WhenLost, while_leading_on};
+use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
 use crate::keeper::Keeper;
@@ -27,6 +28,16 @@ pub struct Managed {
 struct Keeping {
     settings: Settings,
     params: LeaseParams,
+    election: Election,
+}
+
+/// Where the election runs: the Lease is renewed however long the work holds up its own runtime.
+#[derive(Clone, Debug)]
+pub struct Election {
+    /// The runtime.
+    pub on: Handle,
+    /// The hub, by connections that only this runtime uses.
+    pub hub: HubApi,
 }
 
 /// Settings with which certificates cannot be managed.
@@ -68,13 +79,18 @@ impl Managed {
         hub: HubApi,
         place: Place,
         settings: Settings,
+        election: Election,
         observer: Observer,
     ) -> Result<Self, Invalid> {
         settings.policy.validate()?;
         let params = LeaseParams::new(&place.namespace, &place.name, &settings.identity);
         params.validate()?;
         Ok(Self {
-            keeping: Some(Keeping { settings, params }),
+            keeping: Some(Keeping {
+                settings,
+                params,
+                election,
+            }),
             ..Self::reader(hub, place, observer)
         })
     }
@@ -95,7 +111,12 @@ impl Managed {
     /// The election ended without `stop`.
     pub async fn run(self, stop: CancellationToken) -> Result<(), Ended> {
         let reading = read(&self.objects, &self.memory, &self.observer);
-        let Some(Keeping { settings, params }) = &self.keeping else {
+        let Some(Keeping {
+            settings,
+            params,
+            election,
+        }) = &self.keeping
+        else {
             return tokio::select! {
                 biased;
                 () = stop.cancelled() => Ok(()),
@@ -103,8 +124,9 @@ impl Managed {
             };
         };
         let work = |term| self.keep(settings, term, &stop);
-        let leading = while_leading(
-            self.objects.api(),
+        let leading = while_leading_on(
+            &election.on,
+            &election.hub,
             params.clone(),
             WhenLost::StandAgain,
             &stop,

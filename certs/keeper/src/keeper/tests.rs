@@ -11,12 +11,13 @@ use http::{Request, Response};
 use http_body_util::{BodyExt, Either, Full};
 use hyper::body::Frame;
 use serde_json::{Value, json};
+use tokio::runtime::{Builder, Handle};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tower::service_fn;
 
 use super::*;
-use crate::{Managed, Place, Registration};
+use crate::{Election, Managed, Place, Registration};
 
 const HOUR: Duration = Duration::from_secs(3600);
 const SETTLE: Duration = Duration::from_millis(300);
@@ -168,6 +169,11 @@ impl FakeHub {
 
     /// Keeps certificates whose authorities last so long.
     fn keep(&self, ca_validity: Duration) -> Kept {
+        self.keep_on(&Handle::current(), ca_validity)
+    }
+
+    /// As [`Self::keep`], elected on this runtime.
+    fn keep_on(&self, on: &Handle, ca_validity: Duration) -> Kept {
         let settings = Settings {
             identity: "one".to_owned(),
             registrations: ["one", "two"]
@@ -191,7 +197,11 @@ impl FakeHub {
         let events = Arc::new(Mutex::new(Vec::new()));
         let told = Arc::clone(&events);
         let observer = Observer::new(move |event| told.lock().unwrap().push(event.clone()));
-        let managed = Managed::keeper(self.api(), place, settings, observer).unwrap();
+        let election = Election {
+            on: on.clone(),
+            hub: self.api(),
+        };
+        let managed = Managed::keeper(self.api(), place, settings, election, observer).unwrap();
         let stop = CancellationToken::new();
         let task = tokio::spawn({
             let stop = stop.clone();
@@ -233,6 +243,40 @@ async fn begun() -> (FakeHub, String) {
     kept.stop().await;
     let leaf = hub.leaf();
     (hub, leaf)
+}
+
+#[test]
+fn the_lease_is_renewed_while_the_work_is_held_up() {
+    let [elections, own] = [(), ()].map(|()| {
+        let mut builder = Builder::new_multi_thread();
+        builder.worker_threads(1).enable_all().build().unwrap()
+    });
+    let hub = FakeHub::new();
+    let renewed = || {
+        let lease = hub.0.lock().unwrap().lease.clone();
+        lease.map(|it| it["spec"]["renewTime"].clone())
+    };
+    let kept = own.block_on(async {
+        let kept = hub.keep_on(elections.handle(), 100 * HOUR);
+        eventually("certificates are made", || !hub.leaf().is_empty()).await;
+        kept
+    });
+    let (free, freed) = std::sync::mpsc::channel::<()>();
+    let (hold, held) = std::sync::mpsc::channel();
+    // The only worker, which also drives the timers of its runtime.
+    own.spawn(async move {
+        hold.send(()).unwrap();
+        let _ = freed.recv();
+    });
+    held.recv().unwrap();
+    let before = renewed();
+    let end = Instant::now() + Duration::from_secs(20);
+    while renewed() == before {
+        assert!(Instant::now() < end, "the Lease is not renewed");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    drop(free);
+    own.block_on(kept.stop());
 }
 
 #[tokio::test]
