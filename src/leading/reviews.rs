@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use berth_hub::{Call, CallError, HubApi};
+use berth_hub::{Call, CallError, HubApi, LargeResponses};
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use k8s_openapi::api::authentication::v1::{TokenReview, TokenReviewSpec, UserInfo};
@@ -12,12 +12,16 @@ use k8s_openapi::api::authorization::v1::{
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use tokio::time::timeout;
 
 /// Byte bound of tokens; longer ones are refused. Tokens of service accounts have about a kilobyte.
 pub(crate) const LONGEST_TOKEN: usize = 8 * 1024;
 
 /// Timeout of a request to the hub.
 pub(crate) const LONGEST: Duration = Duration::from_secs(5);
+
+/// Callers choose their groups and tokens, which the hub repeats in its response.
+static TURNS: LargeResponses = LargeResponses::new();
 
 /// What a user wants to do.
 #[derive(Clone, Debug)]
@@ -77,9 +81,14 @@ async fn review<T: Serialize + DeserializeOwned>(
     review: &T,
 ) -> Result<T, CallError> {
     let body = serde_json::to_vec(review).expect("a review is JSON");
-    api.call(Call::post(path, body).within(LONGEST))
-        .await?
-        .json()
+    let call = Call::post(path, body).within(LONGEST);
+    let mut bound = TURNS.bound();
+    loop {
+        match api.call(call.clone().at_most(bound.bytes())).await {
+            Err(error) if timeout(LONGEST, bound.grows(&error)).await == Ok(true) => {}
+            response => return response?.json(),
+        }
+    }
 }
 
 /// The token that these headers bear.
@@ -93,7 +102,91 @@ pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
+    use std::convert::Infallible;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use axum::Router;
+    use axum::body::{Body, Bytes};
+    use berth_hub::{LARGE_AT_ONCE, USUAL_RESPONSE};
+    use futures::future::join_all;
+    use futures::stream::unfold;
+    use k8s_openapi::api::authentication::v1::TokenReviewStatus;
+
     use super::*;
+
+    /// Bytes of responses that are being read, now and at most.
+    #[derive(Default)]
+    struct Held {
+        now: AtomicUsize,
+        most: AtomicUsize,
+    }
+
+    /// What was read of a response. It is dropped with the response.
+    struct Reading {
+        of: Arc<Held>,
+        bytes: usize,
+    }
+
+    impl Reading {
+        fn reads(&mut self, bytes: usize) {
+            self.bytes += bytes;
+            let now = self.of.now.fetch_add(bytes, Ordering::Relaxed) + bytes;
+            self.of.most.fetch_max(now, Ordering::Relaxed);
+        }
+    }
+
+    impl Drop for Reading {
+        fn drop(&mut self) {
+            self.of.now.fetch_sub(self.bytes, Ordering::Relaxed);
+        }
+    }
+
+    #[tokio::test]
+    async fn large_responses_are_read_a_few_at_a_time() {
+        const CALLERS: usize = 20;
+        const CHUNK: usize = 16 << 10;
+        let review = TokenReview {
+            status: Some(TokenReviewStatus {
+                authenticated: Some(true),
+                user: Some(UserInfo {
+                    groups: Some(vec!["x".repeat(1 << 20)]),
+                    ..UserInfo::default()
+                }),
+                ..TokenReviewStatus::default()
+            }),
+            ..TokenReview::default()
+        };
+        let body = Bytes::from(serde_json::to_vec(&review).unwrap());
+        let (held, length) = (Arc::new(Held::default()), body.len());
+        let of_hub = Arc::clone(&held);
+        let hub = Router::new().fallback(async move || {
+            let reading = Reading {
+                of: of_hub,
+                bytes: 0,
+            };
+            let chunks = unfold(
+                (body, reading),
+                async |(mut rest, mut reading): (Bytes, Reading)| {
+                    if rest.is_empty() {
+                        return None;
+                    }
+                    // All other callers have their turn.
+                    tokio::task::yield_now().await;
+                    let chunk = rest.split_to(CHUNK.min(rest.len()));
+                    reading.reads(chunk.len());
+                    Some((Ok::<_, Infallible>(chunk), (rest, reading)))
+                },
+            );
+            Body::from_stream(chunks)
+        });
+        let api = HubApi::new(hub);
+        let users = join_all((0..CALLERS).map(|_| user_of(&api, "token"))).await;
+        assert!(users.iter().all(|it| matches!(it, Ok(Some(_)))));
+        let most = held.most.load(Ordering::Relaxed);
+        let bound = CALLERS * (USUAL_RESPONSE + CHUNK) + LARGE_AT_ONCE * length;
+        assert!(most <= bound, "{most} of {bound}");
+    }
 
     #[test]
     fn a_token_is_what_follows_the_word_bearer() {

@@ -31,6 +31,7 @@ mod connections;
 mod error;
 mod kubeconfig;
 mod lenient;
+mod sizes;
 mod tls;
 mod values;
 
@@ -46,3 +47,4 @@ pub use error::{CallError, Cause, Details, Refusal, StatusCause, causes, optiona
 pub use kubeconfig::{
     Authorities, Endpoint, ServerAddress, contexts, digest, endpoint, endpoint_in, server_address,
 };
+pub use sizes::{LARGE_AT_ONCE, LONGEST_RESPONSE, LargeResponses, ResponseBound, USUAL_RESPONSE};

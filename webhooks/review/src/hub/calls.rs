@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use berth_hub::{Answer, Backoff, Call, CallError, Cause, HubApi};
+use berth_hub::{Answer, Backoff, Call, CallError, Cause, HubApi, LargeResponses};
 use berth_rules::display;
 use serde::de::DeserializeOwned;
 use tokio::sync::Semaphore;
@@ -21,17 +21,6 @@ const LONGEST_CALL: Duration = Duration::from_secs(30);
 /// The maximum number of retries of a call that may succeed on another connection.
 const RETRIES: u32 = 2;
 
-/// The maximum size in bytes of a response that any call may read. SubjectAccessReviews and most objects are smaller.
-const USUAL_RESPONSE: usize = 64 << 10;
-
-/// The maximum number of larger responses that are read at the same time. Further ones are requested when it is their turn, until
-/// the deadline of their review.
-const LARGE_AT_ONCE: usize = 4;
-
-/// The maximum size of a large response in bytes. No object is larger. A list of twenty objects can be larger only if users made
-/// their metadata huge; it is refused then.
-const LONGEST_RESPONSE: usize = 8 << 20;
-
 /// At most this many characters of the hub's message are quoted.
 const LONGEST_MESSAGE: usize = 300;
 
@@ -41,8 +30,7 @@ pub(super) struct Calls {
     hub: HubApi,
     /// A permit for each call: over HTTP/1.1, each call needs a connection, and so an open file.
     places: Arc<Semaphore>,
-    /// A permit for each response that is larger than the usual. It is held until the response is decoded.
-    large: Arc<Semaphore>,
+    large: Arc<LargeResponses>,
 }
 
 // === impl Calls ===
@@ -52,7 +40,7 @@ impl Calls {
         Self {
             hub,
             places: Arc::new(Semaphore::new(CALLS_AT_ONCE)),
-            large: Arc::new(Semaphore::new(LARGE_AT_ONCE)),
+            large: Arc::default(),
         }
     }
 
@@ -69,18 +57,18 @@ impl Calls {
         call: Call,
         absent: fn(&CallError) -> bool,
     ) -> Result<Option<T>, String> {
-        let mut call = call.within(LONGEST_CALL).at_most(USUAL_RESPONSE);
-        let mut turn = None;
+        let mut bound = self.large.bound();
         let mut backoff = Backoff::new(Duration::from_millis(200), Duration::from_millis(400));
         let answered = loop {
-            match self.once(&call).await {
+            let call = call.clone().within(LONGEST_CALL).at_most(bound.bytes());
+            match self.once(call).await {
                 Err(error) if may_pass(&error) && backoff.failures() < RETRIES => {
                     sleep(backoff.pause()).await;
                 }
-                // To hold an unread response instead would hold up other responses on the same HTTP/2 connection.
-                Err(error) if turn.is_none() && is_too_large(&error) => {
-                    turn = Some(self.large.acquire().await);
-                    call = call.at_most(LONGEST_RESPONSE);
+                Err(error) => {
+                    if !bound.grows(&error).await {
+                        break Err(error);
+                    }
                 }
                 result => break result,
             }
@@ -92,19 +80,15 @@ impl Calls {
         }
     }
 
-    async fn once(&self, call: &Call) -> Result<Answer, CallError> {
+    async fn once(&self, call: Call) -> Result<Answer, CallError> {
         let _place = self.places.acquire().await;
-        self.hub.call(call.clone()).await
+        self.hub.call(call).await
     }
 }
 
 /// Returns true if a retry may succeed, on another connection or another server of the hub.
 fn may_pass(error: &CallError) -> bool {
     matches!(error.code(), 429 | 502..=504) || matches!(error.cause(), Cause::NoConnection(_))
-}
-
-fn is_too_large(error: &CallError) -> bool {
-    matches!(error.cause(), Cause::TooLarge(_))
 }
 
 fn trouble(what: &str, error: &CallError) -> String {

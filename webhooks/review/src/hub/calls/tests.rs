@@ -3,6 +3,7 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 
+use berth_hub::{LARGE_AT_ONCE, LONGEST_RESPONSE, USUAL_RESPONSE};
 use bytes::Bytes;
 use futures::future::join_all;
 use http::Response;
