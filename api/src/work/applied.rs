@@ -60,7 +60,7 @@ pub struct AppliedManifestWorkStatus {
 }
 
 /// An object that was applied.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 #[schemars(extend("required" = ["name", "resource", "version"]))]
 pub struct AppliedManifestResourceMeta {

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashSet;
+
 use berth_api::work::AppliedManifestResourceMeta;
 
 use crate::{Mapped, Prescribed, Unusable};
@@ -40,21 +42,32 @@ pub struct Stale<'a> {
 /// name are held. The removal of all others continues.
 pub fn stale<'a>(recorded: &'a [AppliedManifestResourceMeta], listed: &[Listed]) -> Stale<'a> {
     let mut stale = Stale::default();
-    let unknown = listed.contains(&Listed::Unknown);
+    // A work may have thousands of manifests: each object is looked up.
+    let (mut objects, mut unmapped, mut anywhere) =
+        (HashSet::new(), HashSet::new(), HashSet::new());
+    let mut is_unknown = false;
+    for it in listed {
+        match it {
+            Listed::Object(object) => drop(objects.insert(identity(object))),
+            Listed::Unmapped {
+                group,
+                namespace,
+                name,
+            } => {
+                unmapped.insert([&**group, &**namespace, &**name]);
+                anywhere.insert([&**group, &**name]);
+            }
+            Listed::Unknown => is_unknown = true,
+        }
+    }
     for object in recorded {
-        let is_listed = listed.iter().any(
-            |listed| matches!(listed, Listed::Object(listed) if identity(listed) == identity(object)),
-        );
-        if is_listed {
+        if objects.contains(&identity(object)) {
             continue;
         }
-        let may_be_named = |listed: &Listed| {
-            matches!(listed, Listed::Unmapped { group, namespace, name }
-                if *group == object.group
-                    && *name == object.name
-                    && (*namespace == object.namespace || object.namespace.is_empty()))
-        };
-        if unknown || listed.iter().any(may_be_named) {
+        let [group, namespace, name] = [&*object.group, &*object.namespace, &*object.name];
+        let may_be_named = unmapped.contains(&[group, namespace, name])
+            || namespace.is_empty() && anywhere.contains(&[group, name]);
+        if is_unknown || may_be_named {
             stale.held.push(object);
         } else {
             stale.remove.push(object);
@@ -85,7 +98,8 @@ pub fn recorded(
     all
 }
 
-fn identity(object: &AppliedManifestResourceMeta) -> [&str; 4] {
+/// Group, resource, namespace and name, by which objects are told apart.
+pub fn identity(object: &AppliedManifestResourceMeta) -> [&str; 4] {
     [
         &object.group,
         &object.resource,

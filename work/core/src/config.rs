@@ -1,5 +1,8 @@
 //! The rules of a ManifestWork for one of its objects: how it is updated, what is reported of it, which conditions it gets.
 
+use std::collections::HashMap;
+use std::num::NonZeroU32;
+
 use berth_api::work::{
     ConditionRule, FeedbackRule, FeedbackScrapeType, ManifestConfigOption, ManifestResourceMeta,
     UpdateStrategy, UpdateStrategyType,
@@ -8,7 +11,7 @@ use berth_api::work::{
 use crate::{Prescribed, conditions, feedback};
 
 /// What identifies an object in the configs of a ManifestWork. The namespace of a cluster-scoped object is empty.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Identity<'a> {
     /// The API group; empty for the core group.
     pub group: &'a str,
@@ -35,6 +38,27 @@ pub struct Rules<'a> {
     pub scrape: FeedbackScrapeType,
 }
 
+/// The configs of a ManifestWork that the rules for an object come from, by their positions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Picked {
+    strategy: Option<Position>,
+    feedback: Option<Position>,
+    conditions: Option<Position>,
+    /// The last one that matches.
+    last: Option<Position>,
+}
+
+/// The position of a config, plus one: a work has as many as objects, and each object has some of them.
+type Position = NonZeroU32;
+
+/// The configs of a ManifestWork by what they are for: to look for each of many objects in each of many configs would take seconds.
+#[derive(Debug, Default)]
+pub struct Configs<'a> {
+    named: HashMap<Identity<'a>, Picked>,
+    /// Those with wildcards, by group and resource.
+    patterns: HashMap<(&'a str, &'a str), Vec<(usize, &'a ManifestConfigOption)>>,
+}
+
 // === impl Identity ===
 
 impl<'a> From<&'a ManifestResourceMeta> for Identity<'a> {
@@ -59,27 +83,101 @@ impl Identity<'_> {
     }
 }
 
+// === impl Picked ===
+
+impl Picked {
+    /// What an object has of a config at this position that matches it.
+    fn of(at: usize, config: &ManifestConfigOption) -> Self {
+        let at = u32::try_from(at + 1).ok().and_then(Position::new);
+        Self {
+            strategy: at.filter(|_| config.update_strategy.is_some()),
+            feedback: at.filter(|_| !config.feedback_rules.is_empty()),
+            conditions: at.filter(|_| !config.condition_rules.is_empty()),
+            last: at,
+        }
+    }
+
+    fn and(self, other: Self) -> Self {
+        let first = |one: Option<Position>, other| one.into_iter().chain(other).min();
+        Self {
+            strategy: first(self.strategy, other.strategy),
+            feedback: first(self.feedback, other.feedback),
+            conditions: first(self.conditions, other.conditions),
+            last: self.last.max(other.last),
+        }
+    }
+}
+
+// === impl Configs ===
+
+impl<'a> Configs<'a> {
+    /// Indexes the configs of a ManifestWork.
+    #[must_use]
+    pub fn new(all: &'a [ManifestConfigOption]) -> Self {
+        let mut configs = Self::default();
+        for (at, config) in all.iter().enumerate() {
+            let of = &config.resource_identifier;
+            if of.namespace.contains('*') || of.name.contains('*') {
+                let kind = (&*of.group, &*of.resource);
+                configs.patterns.entry(kind).or_default().push((at, config));
+                continue;
+            }
+            let id = Identity {
+                group: &of.group,
+                resource: &of.resource,
+                namespace: &of.namespace,
+                name: &of.name,
+            };
+            let picked = configs.named.entry(id).or_default();
+            *picked = picked.and(Picked::of(at, config));
+        }
+        configs
+    }
+
+    /// The configs that the rules for an object come from.
+    #[must_use]
+    pub fn pick(&self, id: &Identity<'_>) -> Picked {
+        let named = self.named.get(id).copied().unwrap_or_default();
+        let patterns = self.patterns.get(&(id.group, id.resource));
+        let patterns = patterns.into_iter().flatten();
+        let matching = patterns.filter(|(_, config)| id.is_in(config));
+        matching.fold(named, |picked, (at, config)| {
+            picked.and(Picked::of(*at, config))
+        })
+    }
+}
+
 // === impl Rules ===
 
 impl<'a> Rules<'a> {
     /// The rules of the configs of a ManifestWork for an object.
     #[must_use]
     pub fn of(configs: &'a [ManifestConfigOption], id: &Identity<'_>) -> Self {
-        let mut rules = Self::default();
-        for config in configs.iter().filter(|config| id.is_in(config)) {
-            rules.strategy = rules.strategy.or(config.update_strategy.as_ref());
-            if rules.feedback.is_empty() {
-                rules.feedback = &config.feedback_rules;
-            }
-            if rules.conditions.is_empty() {
-                rules.conditions = &config.condition_rules;
-            }
-            rules.scrape = config.feedback_scrape_type.clone();
-        }
-        if rules.strategy.is_none() && rules.feedback.is_empty() && rules.conditions.is_empty() {
+        let matching = configs.iter().enumerate().filter(|(_, it)| id.is_in(it));
+        let picked = matching.map(|(at, config)| Picked::of(at, config));
+        Self::picked(configs, picked.fold(Picked::default(), Picked::and))
+    }
+
+    /// The rules that come from these configs of the ManifestWork.
+    #[must_use]
+    pub fn picked(configs: &'a [ManifestConfigOption], picked: Picked) -> Self {
+        let config = |at: Option<Position>| configs.get(usize::try_from(at?.get()).ok()? - 1);
+        let Picked {
+            strategy,
+            feedback,
+            conditions,
+            last,
+        } = picked;
+        if (strategy, feedback, conditions) == (None, None, None) {
             return Self::default();
         }
-        rules
+        Self {
+            strategy: config(strategy).and_then(|it| it.update_strategy.as_ref()),
+            feedback: config(feedback).map_or(&[], |it| &it.feedback_rules),
+            conditions: config(conditions).map_or(&[], |it| &it.condition_rules),
+            scrape: config(last)
+                .map_or_else(Default::default, |it| it.feedback_scrape_type.clone()),
+        }
     }
 
     /// Returns whether the manifest has fields to ignore, which are cut from it before it is applied or compared.
@@ -252,7 +350,59 @@ mod tests {
         assert_eq!(Rules::of(&configs, &job("a")).faults(&object), expected);
     }
 
+    prop_compose! {
+        /// A config of few groups, resources and names, of which many match.
+        fn config()(
+            group in "[gh]?", resource in "[rs]", namespace in "[ab*]{0,2}", name in "[ab*]{1,2}",
+            (has_strategy, has_feedback, has_conditions, watches) in any::<(bool, bool, bool, bool)>(),
+        ) -> Value {
+            let mut config = json!({"resourceIdentifier":
+                {"group": group, "resource": resource, "namespace": namespace, "name": name}});
+            for (has, field, value) in [
+                (has_strategy, "updateStrategy", json!({"type": "ReadOnly"})),
+                (has_feedback, "feedbackRules", json!([{"type": "WellKnownStatus"}])),
+                (has_conditions, "conditionRules", json!([{"condition": "C", "type": "WellKnownConditions"}])),
+                (watches, "feedbackScrapeType", json!("Watch")),
+            ] {
+                if has {
+                    config[field] = value;
+                }
+            }
+            config
+        }
+    }
+
     proptest! {
+        /// The index finds what a search in all configs finds: the very same rules, not equal ones.
+        #[test]
+        fn the_index_finds_the_rules_of_a_search(
+            all in prop::collection::vec(config(), 0..12),
+            (group, resource, namespace, name) in ("[gh]?", "[rs]", "[ab]{0,2}", "[ab]{1,2}"),
+        ) {
+            let all = configs(Value::Array(all));
+            let id = Identity { group: &group, resource: &resource, namespace: &namespace, name: &name };
+            let mut searched = Rules::default();
+            for config in all.iter().filter(|it| id.is_in(it)) {
+                searched.strategy = searched.strategy.or(config.update_strategy.as_ref());
+                if searched.feedback.is_empty() {
+                    searched.feedback = &config.feedback_rules;
+                }
+                if searched.conditions.is_empty() {
+                    searched.conditions = &config.condition_rules;
+                }
+                searched.scrape = config.feedback_scrape_type.clone();
+            }
+            if !searched.cost() && searched.strategy.is_none() {
+                searched = Rules::default();
+            }
+            let found = Rules::picked(&all, Configs::new(&all).pick(&id));
+            prop_assert_eq!(&found, &searched);
+            prop_assert_eq!(&found, &Rules::of(&all, &id));
+            prop_assert_eq!(found.strategy.map(std::ptr::from_ref), searched.strategy.map(std::ptr::from_ref));
+            let is_same = |one: &[FeedbackRule], other: &[FeedbackRule]| std::ptr::eq(one, other);
+            prop_assert!(found.feedback.is_empty() || is_same(found.feedback, searched.feedback));
+        }
+
         /// The matcher equals a regular expression of the pattern, by brute force over all splits.
         #[test]
         fn any_pattern_matches_as_its_definition(pattern in "[ab*]{0,6}", text in "[ab]{0,6}") {

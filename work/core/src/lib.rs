@@ -65,7 +65,7 @@ mod step;
 mod testing;
 mod waiting;
 
-pub use applied::{Listed, Stale, recorded, stale};
+pub use applied::{Listed, Stale, identity, recorded, stale};
 pub use apply::{Applying, Cuts, Cutting, Done, Failure, Outcome, Retry};
 pub use contest::{Contest, Patience};
 pub use differs::{Difference, Differences, Settled, Verdict};

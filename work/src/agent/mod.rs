@@ -37,6 +37,8 @@ mod rivals;
 mod room;
 mod rows;
 mod run;
+#[cfg(test)]
+mod scale;
 mod served;
 mod settings;
 mod status;

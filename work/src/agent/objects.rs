@@ -14,7 +14,7 @@ use berth_api::work::{
     Manifest, ManifestResourceMeta, ManifestWork, ManifestWorkExecutor, UpdateStrategyType,
 };
 use berth_reconcile::{Item, Meta, now};
-use berth_work_core::config::{Identity, Rules};
+use berth_work_core::config::{Configs, Identity, Picked, Rules};
 use berth_work_core::evaluate::{Evaluated, FeedbackSettings, Programs, evaluate};
 use berth_work_core::spending::Spending;
 use berth_work_core::{
@@ -51,6 +51,7 @@ pub(crate) struct Entry {
     pub(crate) stamp: u64,
     source: Arc<ManifestWork>,
     ordinal: u32,
+    picked: Picked,
     settled: Mutex<Settled>,
 }
 
@@ -150,6 +151,7 @@ impl Entry {
     /// The manifest at this position of the work, mapped to an object of this kind.
     pub(crate) fn new(
         (work, source): (&Arc<str>, &Arc<ManifestWork>),
+        configs: &Configs<'_>,
         manifest: &Prescribed,
         (kind, served): (KindId, Arc<Served>),
         owner: Arc<Owner>,
@@ -163,8 +165,10 @@ impl Entry {
             stamp: 0,
             source: Arc::clone(source),
             ordinal: u32::try_from(prescribed.ordinal).unwrap_or(u32::MAX),
+            picked: Picked::default(),
             settled: Mutex::default(),
         };
+        entry.picked = configs.pick(&entry.identity());
         entry.stamp = entry.stamp();
         entry
     }
@@ -199,8 +203,7 @@ impl Entry {
 
     /// The manifest, as it is stored.
     pub(crate) fn manifest(&self) -> Option<&Manifest> {
-        let ordinal = usize::try_from(self.ordinal).ok()?;
-        self.source.spec.workload.manifests.get(ordinal)
+        self.source.spec.workload.manifests.get(self.ordinal())
     }
 
     /// What has to be known of the manifest when another one has taken its place.
@@ -225,16 +228,24 @@ impl Entry {
         }
     }
 
-    /// The rules of the ManifestWork for the object.
-    pub(crate) fn rules(&self) -> Rules<'_> {
+    /// The position of the manifest in the ManifestWork.
+    pub(crate) fn ordinal(&self) -> usize {
+        usize::try_from(self.ordinal).unwrap_or(usize::MAX)
+    }
+
+    fn identity(&self) -> Identity<'_> {
         let resource = &self.served.resource;
-        let id = Identity {
+        Identity {
             group: &resource.group,
             resource: &resource.resource,
             namespace: self.object.namespace(),
             name: self.object.name(),
-        };
-        Rules::of(&self.source.spec.manifest_configs, &id)
+        }
+    }
+
+    /// The rules of the ManifestWork for the object.
+    pub(crate) fn rules(&self) -> Rules<'_> {
+        Rules::picked(&self.source.spec.manifest_configs, self.picked)
     }
 
     /// Returns true if the object is only read.
@@ -279,9 +290,9 @@ impl Entry {
 
     /// A manifest of the object, with its resource.
     fn read(&self, manifest: &Manifest) -> Result<Prescribed, Unusable> {
-        let ordinal = usize::try_from(self.ordinal).unwrap_or(usize::MAX);
         let served = &self.served;
-        prescribed(ordinal, manifest)?.mapped(&served.resource.resource, served.is_namespaced)
+        prescribed(self.ordinal(), manifest)?
+            .mapped(&served.resource.resource, served.is_namespaced)
     }
 
     fn stamp(&self) -> u64 {

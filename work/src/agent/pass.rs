@@ -5,6 +5,7 @@
 //! - A failure of one object does not keep the others waiting. Each failed object waits longer each time.
 //! - Nothing is written before the objects that exist are known: a restart writes nothing that was written before.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -161,13 +162,15 @@ async fn try_each(on: &Work<Agent>, name: &Arc<str>, ready: &Ready, frozen: bool
     let count = on.world().progress.get(name).map_or(0, |it| it.slots.len());
     let mut again: Option<Instant> = None;
     let mut silences = 0;
+    let mut definitions = None;
     for at in 0..count {
         if !on.world().is_current(name, ready) {
             return End::Replaced;
         }
         let mut task = on.world().task(name, at, frozen);
         if let Task::Map = task {
-            task = map(on, name, ready, at).await;
+            let definitions = definitions.get_or_insert_with(|| defined(&ready.work));
+            task = map(on, name, ready, at, definitions).await;
         }
         let is_check_only = matches!(task, Task::Check { is_kept: true, .. });
         let (mut until, mut error) = carry_out(on, name, ready, (at, frozen), task).await;
@@ -320,7 +323,13 @@ fn waits(on: &Work<Agent>, name: &Arc<str>, at: usize) -> Option<Instant> {
 }
 
 /// Maps a manifest whose kind was not served. If the work has its CustomResourceDefinition, waits for it.
-async fn map(on: &Work<Agent>, name: &Arc<str>, ready: &Ready, at: usize) -> Task {
+async fn map(
+    on: &Work<Agent>,
+    name: &Arc<str>,
+    ready: &Ready,
+    at: usize,
+    definitions: &HashSet<(String, String)>,
+) -> Task {
     let (ordinal, group, wait) = {
         let world = on.world();
         let Some(slot) = world.progress.get(name).and_then(|it| it.slots.get(at)) else {
@@ -329,7 +338,7 @@ async fn map(on: &Work<Agent>, name: &Arc<str>, ready: &Ready, at: usize) -> Tas
         let Target::Unmapped(meta) = &slot.target else {
             return Task::Nothing(None);
         };
-        let defines = defines(&ready.work, &meta.group, &meta.kind);
+        let defines = definitions.contains(&(meta.group.clone(), meta.kind.clone()));
         let has_waited = slot.wait.is_some_and(|it| it.failures() > 1);
         (slot.ordinal, meta.group.clone(), defines && !has_waited)
     };
@@ -357,8 +366,8 @@ async fn map(on: &Work<Agent>, name: &Arc<str>, ready: &Ready, at: usize) -> Tas
     })
 }
 
-/// Returns true if a manifest of the work is the CustomResourceDefinition of this kind.
-fn defines(work: &ManifestWork, group: &str, kind: &str) -> bool {
+/// Group and kind of the CustomResourceDefinitions in the manifests of the work.
+fn defined(work: &ManifestWork) -> HashSet<(String, String)> {
     #[derive(serde::Deserialize)]
     struct Definition {
         kind: String,
@@ -374,12 +383,11 @@ fn defines(work: &ManifestWork, group: &str, kind: &str) -> bool {
         kind: String,
     }
     let manifests = work.spec.workload.manifests.iter();
-    let mut definitions = manifests.filter_map(|it| it.read::<Definition>().ok());
-    definitions.any(|it| {
-        it.kind == "CustomResourceDefinition"
-            && it.spec.group == group
-            && it.spec.names.kind == kind
-    })
+    let definitions = manifests.filter_map(|it| it.read::<Definition>().ok());
+    let definitions = definitions.filter(|it| it.kind == "CustomResourceDefinition");
+    definitions
+        .map(|it| (it.spec.group, it.spec.names.kind))
+        .collect()
 }
 
 fn settled(again: Option<Instant>) -> Done {

@@ -38,6 +38,8 @@ pub(crate) struct Progress {
     pub(crate) owner: String,
     /// The manifests, in the order of application.
     pub(crate) slots: Vec<Slot>,
+    /// The place of each manifest in `slots`, by its position in the spec.
+    pub(crate) places: Vec<u32>,
     /// All manifests were tried once: the status may be written.
     pub(crate) is_tried: bool,
     /// How often the hub has refused the status as too large.
@@ -85,6 +87,10 @@ pub(crate) enum Target {
     Unusable(Box<ManifestResourceMeta>),
 }
 
+/// Group, kind, namespace and name of an object.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(crate) struct ObjectName([String; 4]);
+
 /// A wait after failures.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wait {
@@ -118,6 +124,20 @@ impl Progress {
                 slot.wait = None;
             }
         }
+    }
+
+    /// The place in `slots` of the manifest at this position of the spec.
+    pub(crate) fn place(&self, ordinal: usize) -> Option<usize> {
+        let at = usize::try_from(*self.places.get(ordinal)?).ok()?;
+        let slot = self.slots.get(at)?;
+        (slot.ordinal == ordinal).then_some(at)
+    }
+
+    /// The slot of a manifest that is mapped to an object.
+    pub(crate) fn slot_of(&mut self, entry: &Arc<Entry>) -> Option<&mut Slot> {
+        let at = self.place(entry.ordinal())?;
+        let slot = self.slots.get_mut(at)?;
+        (slot.entry().is_some_and(|it| Arc::ptr_eq(it, entry))).then_some(slot)
     }
 
     /// The manifests that are mapped to objects.
@@ -223,6 +243,22 @@ impl Slot {
     }
 }
 
+// === impl ObjectName ===
+
+impl From<&ManifestResourceMeta> for ObjectName {
+    fn from(it: &ManifestResourceMeta) -> Self {
+        Self([&it.group, &it.kind, &it.namespace, &it.name].map(String::clone))
+    }
+}
+
+impl From<&Entry> for ObjectName {
+    fn from(entry: &Entry) -> Self {
+        let (served, object) = (&entry.served, &entry.object);
+        let place = (object.namespace(), object.name());
+        Self([&served.resource.group, &*served.kind, place.0, place.1].map(str::to_owned))
+    }
+}
+
 // === impl Wait ===
 
 impl Wait {
@@ -262,6 +298,17 @@ impl Wait {
     }
 }
 
+/// The place of each manifest, by its position in the spec.
+pub(crate) fn places(slots: &[Slot]) -> Vec<u32> {
+    let mut places = vec![0; slots.len()];
+    for (at, slot) in (0..).zip(slots) {
+        if let Some(place) = places.get_mut(slot.ordinal) {
+            *place = at;
+        }
+    }
+    places
+}
+
 /// A wait that was doubled this many times, and is at most the longest one.
 pub(crate) fn doubled(first: Duration, longest: Duration, times: u32) -> Duration {
     first.saturating_mul(1 << times.min(20)).min(longest)
@@ -279,16 +326,6 @@ pub(crate) fn complete_objects(work: &ManifestWork) -> impl Iterator<Item = &Man
     let manifests = status.flat_map(|it| &it.resource_status.manifests);
     let complete = manifests.filter(|it| has_ended(&it.conditions));
     complete.map(|it| &it.resource_meta)
-}
-
-/// Returns true if an object of the ManifestWork is done.
-pub(crate) fn is_object_complete(work: &ManifestWork, entry: &Entry) -> bool {
-    let (served, object) = (&entry.served, &entry.object);
-    let of = |it: &ManifestResourceMeta| {
-        (&it.group, &it.kind) == (&served.resource.group, &served.kind)
-            && (&*it.namespace, &*it.name) == (object.namespace(), object.name())
-    };
-    complete_objects(work).any(of)
 }
 
 fn has_ended(conditions: &[Condition]) -> bool {

@@ -1,6 +1,7 @@
 //! The objects that the agent has applied for a ManifestWork, as its AppliedManifestWork lists them; and the deletion of those that left
 //! the manifests.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -8,7 +9,7 @@ use berth_api::plan::{Action, Target, Write};
 use berth_api::work::{AppliedManifestResourceMeta, AppliedManifestWork};
 use berth_hub::CallError;
 use berth_reconcile::{Work, WriteOutcome, now};
-use berth_work_core::{Listed, Retry, recorded, stale};
+use berth_work_core::{Listed, Retry, identity, recorded, stale};
 use serde_json::{Value, json};
 
 use super::facts::applied_works;
@@ -136,14 +137,11 @@ fn with_unlisted<'a>(
     unlisted: &'a [AppliedManifestResourceMeta],
     stored: &'a [AppliedManifestResourceMeta],
 ) -> impl Iterator<Item = AppliedManifestResourceMeta> + 'a {
-    let is_newer = |it: &AppliedManifestResourceMeta| unlisted.iter().any(|new| is_same(new, it));
-    let stored = stored.iter().filter(move |it| !is_newer(it));
+    let newer: HashSet<_> = unlisted.iter().map(identity).collect();
+    let stored = stored
+        .iter()
+        .filter(move |it| !newer.contains(&identity(it)));
     unlisted.iter().chain(stored).cloned()
-}
-
-/// Returns true if both entries are of one object.
-fn is_same(a: &AppliedManifestResourceMeta, b: &AppliedManifestResourceMeta) -> bool {
-    (&a.group, &a.resource, &a.namespace, &a.name) == (&b.group, &b.resource, &b.namespace, &b.name)
 }
 
 /// The entries of the manifests whose objects exist. What is not known of an object changes nothing in its stored entry.
@@ -154,13 +152,15 @@ fn existing(
     kept: &mut Vec<AppliedManifestResourceMeta>,
 ) -> Vec<AppliedManifestResourceMeta> {
     let mut existing = Vec::new();
+    // Of several entries of one object the first counts.
+    let stored: HashMap<_, _> = stored.iter().rev().map(|it| (identity(it), it)).collect();
     for entry in progress.entries() {
         match world.known(entry) {
             Known::Present(arrived) => existing.push(meta(entry, &arrived.uid)),
             Known::Missing => {}
             Known::Unknown => {
                 let of = meta(entry, "");
-                kept.extend(stored.iter().find(|it| is_same(it, &of)).cloned());
+                kept.extend(stored.get(&identity(&of)).copied().cloned());
             }
         }
     }

@@ -3,6 +3,7 @@
 //! A deleted one stays until its objects are gone. One without a ManifestWork is deleted after a grace period, unless the hub looks
 //! restored from a backup: then it is held until a user confirms, by the annotation [`CONFIRMED`].
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -377,6 +378,7 @@ impl Agent {
                 Known::Unknown | Known::Missing => None,
             });
         let all = progress.unlisted.iter().cloned().chain(existing);
+        let stored: HashSet<_> = stored.iter().collect();
         all.filter(|it| !stored.contains(it)).collect()
     }
 }

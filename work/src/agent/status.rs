@@ -14,8 +14,8 @@ use serde_json::json;
 use super::checks::Access;
 use super::facts::{has_finalizer, works};
 use super::metrics::Counts;
-use super::objects::{Entry, Known};
-use super::progress::{Slot, Target as Of, is_complete, is_object_complete};
+use super::objects::Known;
+use super::progress::{Slot, Target as Of, is_complete};
 use super::world::{Agent, Key};
 
 /// The name of the reconciler in metrics and logs.
@@ -118,8 +118,12 @@ fn observe<'a>(
     let known = world.known(entry);
     let judged = known.judged(entry);
     let live = match (&slot.access, &slot.unread) {
-        // What was reported of an object that is not updated any more was read with the permission.
-        (Access::Closed(refusal), _) if is_kept(work, entry) => Live::Failed(refusal),
+        // It is not updated any more: what was reported of it was read with the permission.
+        (Access::Closed(refusal), _)
+            if is_complete(work) || world.is_object_complete(&entry.work, entry) =>
+        {
+            Live::Failed(refusal)
+        }
         (Access::Closed(refusal), _) => Live::Withheld {
             exists: match known {
                 Known::Present(_) => Some(true),
@@ -162,11 +166,6 @@ fn observe<'a>(
         drift,
         rules: entry.rules(),
     }
-}
-
-/// Returns true if the object is not updated any more.
-fn is_kept(work: &ManifestWork, entry: &Entry) -> bool {
-    is_complete(work) || is_object_complete(work, entry)
 }
 
 /// A patch of the whole status. Fields that the new status leaves out are removed.

@@ -1,20 +1,24 @@
 //! From the manifests of a ManifestWork to objects: which object each one names, and what is kept of the manifests before.
 
+use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use berth_api::GroupVersionResource;
 use berth_api::work::{AppliedManifestWork, ManifestResourceMeta, ManifestWork};
 use berth_reconcile::Work;
+use berth_work_core::config::Configs;
 use berth_work_core::order::{LAST, rank};
 use berth_work_core::report::Applied;
 use berth_work_core::{Failure, Holding, Mapped as Prescribed, Owner, Retry, Unusable, prescribed};
+
+use tokio::task::coop::consume_budget;
 
 use super::MANAGED;
 use super::checks::{Access, Checks};
 use super::mapping::{Mapped, Unmapped};
 use super::objects::{Entry, Known, Served};
-use super::progress::{Progress, Slot, Target};
+use super::progress::{Progress, Slot, Target, places};
 use super::rows::KindId;
 use super::world::Agent;
 use super::{permissions, table};
@@ -27,8 +31,11 @@ pub(crate) struct Ready {
 }
 
 /// What the manifests of a ManifestWork have in common, and is kept once.
-struct Shared {
+struct Shared<'a> {
     name: Arc<str>,
+    work: &'a ManifestWork,
+    /// Made for the first manifest that is mapped.
+    configs: OnceCell<Configs<'a>>,
     source: Arc<ManifestWork>,
     owned: Arc<Owner>,
     orphaned: Arc<Owner>,
@@ -51,6 +58,8 @@ pub(crate) async fn map(on: &Work<Agent>, name: &Arc<str>, ready: &Ready) {
     let mut slots = Vec::with_capacity(count);
     for ordinal in 0..count {
         slots.push(slot(on, &mut shared, ordinal).await);
+        // Patterns of configs are compared with each manifest.
+        consume_budget().await;
     }
     // Stable: manifests of one rank stay in their order.
     slots.sort_by_key(|(rank, _)| *rank);
@@ -78,7 +87,7 @@ pub(crate) async fn map_again(
         let Some(progress) = world.progress.get_mut(name) else {
             return;
         };
-        let at = (progress.slots.iter()).position(|it| it.ordinal == ordinal);
+        let at = progress.place(ordinal);
         let entry = slot.entry().cloned();
         if let (Some(at), Some(entry)) = (at, entry) {
             progress.slots[at] = slot;
@@ -102,6 +111,7 @@ pub(crate) fn forget(on: &Work<Agent>, name: &str) {
         for entry in progress.iter().flat_map(Progress::entries) {
             remove(world, entry);
         }
+        world.forget_complete(name);
         progress.is_some()
     });
     if was_known {
@@ -144,6 +154,7 @@ fn install(world: &mut Agent, name: &Arc<str>, ready: &Ready, mut slots: Vec<Slo
         source: Arc::clone(&ready.work),
         account: permissions::account(&ready.work),
         owner: ready.owner().0,
+        places: places(&slots),
         slots,
         is_tried: false,
         too_large: 0,
@@ -172,7 +183,7 @@ fn remove(world: &mut Agent, entry: &Arc<Entry>) {
 }
 
 /// The slot of a manifest, and its rank.
-async fn slot(on: &Work<Agent>, shared: &mut Shared, ordinal: usize) -> (u32, Slot) {
+async fn slot(on: &Work<Agent>, shared: &mut Shared<'_>, ordinal: usize) -> (u32, Slot) {
     let manifest = shared.source.spec.workload.manifests.get(ordinal);
     let read = manifest.map(|it| prescribed(ordinal, it));
     let prescribed = match read {
@@ -292,14 +303,16 @@ impl Ready {
 
 // === impl Shared ===
 
-impl Shared {
-    fn of(name: &Arc<str>, ready: &Ready) -> Self {
+impl<'a> Shared<'a> {
+    fn of(name: &Arc<str>, ready: &'a Ready) -> Self {
         let [owned, orphaned] = [Holding::Owned, Holding::Orphaned].map(|holding| {
             let (uid, name) = ready.owner();
             Arc::new(Owner { name, uid, holding })
         });
         Self {
             name: Arc::clone(name),
+            work: &ready.work,
+            configs: OnceCell::new(),
             source: Arc::clone(&ready.work),
             owned,
             orphaned,
@@ -329,8 +342,10 @@ impl Shared {
             Holding::Owned => &self.owned,
             Holding::Orphaned => &self.orphaned,
         };
+        let configs = || Configs::new(&self.work.spec.manifest_configs);
         Entry::new(
             (&self.name, &self.source),
+            self.configs.get_or_init(configs),
             manifest,
             (kind, served),
             Arc::clone(owner),
@@ -388,7 +403,7 @@ pub(crate) mod tests {
     }
 
     /// Installs the manifests of a generation, in their order.
-    fn installs(world: &mut Agent, ready: &Ready) {
+    pub(crate) fn installs(world: &mut Agent, ready: &Ready) {
         let mut slots = Vec::new();
         let mut shared = Shared::of(&"w".into(), ready);
         for (ordinal, manifest) in ready.work.spec.workload.manifests.iter().enumerate() {

@@ -13,7 +13,7 @@ use berth_work_core::{Differences, Failure, Outcome, Response, Retry};
 use super::checks::Access;
 use super::lines::LONGEST;
 use super::objects::{Entry, Kept, Known};
-use super::progress::{Slot, Target, is_object_complete};
+use super::progress::{Slot, Target};
 use super::rows::Sight;
 use super::run::{Run, Tried};
 use super::targets;
@@ -66,8 +66,7 @@ impl Agent {
             Target::Unmapped(_) => return waits.map_or(Task::Map, |it| Task::Nothing(Some(it))),
             Target::Unusable(_) => return Task::Nothing(None),
         };
-        let work = self.works.get(name).unwrap_or(&progress.source);
-        if frozen || is_object_complete(work, entry) {
+        if frozen || self.is_object_complete(name, entry) {
             if let Some(since) = since.filter(|_| waits.is_none()) {
                 return Task::Check {
                     entry: Arc::clone(entry),

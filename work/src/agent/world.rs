@@ -21,7 +21,7 @@ use super::mapping::Mapping;
 use super::metrics::Metrics;
 use super::objects::{Arrived, Entry, Evaluator, Known, ObjectId, Prescriptions};
 use super::permissions::Permissions;
-use super::progress::{Progress, Target, Wait, complete_objects, is_complete};
+use super::progress::{ObjectName, Progress, Target, Wait, complete_objects, is_complete};
 use super::rivals::Rivals;
 use super::room::Room;
 use super::rows::{RowId, Rows, Sight};
@@ -76,6 +76,8 @@ pub(crate) struct Agent {
     /// What deleted AppliedManifestWorks wait for.
     pub(crate) waits: HashMap<Arc<str>, String>,
     definitions: HashMap<Box<str>, Definition>,
+    /// The objects of works that are done, and not updated any more.
+    complete: HashMap<Arc<str>, HashSet<ObjectName>>,
     /// Objects that the first list of their row will show, if they exist, and that nothing has shown yet.
     awaited: HashMap<RowId, HashSet<ObjectId>>,
 }
@@ -117,6 +119,7 @@ impl Agent {
             are_applied_listed: false,
             waits: HashMap::new(),
             definitions: HashMap::new(),
+            complete: HashMap::new(),
             awaited: HashMap::new(),
         }
     }
@@ -212,11 +215,9 @@ impl Agent {
         let Some(progress) = self.progress.get_mut(&entry.work) else {
             return;
         };
-        for slot in &mut progress.slots {
-            let is_of = slot.entry().is_some_and(|it| Arc::ptr_eq(it, entry));
-            if is_of && slot.wait.is_some_and(|wait| wait.ends_with_change) {
-                slot.wait = None;
-            }
+        let slot = progress.slot_of(entry);
+        if let Some(slot) = slot.filter(|it| it.wait.is_some_and(|wait| wait.ends_with_change)) {
+            slot.wait = None;
         }
     }
 
@@ -272,6 +273,7 @@ impl Agent {
             share(known, &mut work);
         }
         let former = self.works.insert(Arc::clone(&name), Arc::clone(&work));
+        self.note_complete(&name, &work);
         if let Some(version) = meta.version() {
             let (highest, last) = self.hub_versions.get_or_insert((version, version));
             *highest = (*highest).max(version);
@@ -295,6 +297,28 @@ impl Agent {
             wakes.wake(Key::Status(Arc::clone(&name)));
         }
         self.forget_refused(&name);
+    }
+
+    /// Notes which objects of a work are done.
+    pub(crate) fn note_complete(&mut self, name: &Arc<str>, work: &ManifestWork) {
+        let complete: HashSet<_> = complete_objects(work).map(ObjectName::from).collect();
+        match complete.is_empty() {
+            true => drop(self.complete.remove(name)),
+            false => drop(self.complete.insert(Arc::clone(name), complete)),
+        }
+    }
+
+    /// Forgets them once the work is gone, and its objects are not tried any more.
+    pub(crate) fn forget_complete(&mut self, name: &str) {
+        if !self.works.contains_key(name) {
+            self.complete.remove(name);
+        }
+    }
+
+    /// Returns true if an object of the work is done.
+    pub(crate) fn is_object_complete(&self, work: &str, entry: &Entry) -> bool {
+        let complete = self.complete.get(work);
+        complete.is_some_and(|it| it.contains(&ObjectName::from(entry)))
     }
 
     fn applied_changed(

@@ -33,6 +33,7 @@ fn entries(work: &str, names: &[String], mut config: Value) -> Vec<Arc<Entry>> {
         let kind = (0, Arc::clone(&served));
         Arc::new(Entry::new(
             (&Arc::from(work), &source),
+            &Configs::new(&source.spec.manifest_configs),
             &mapped,
             kind,
             Arc::clone(&owner),

@@ -1,0 +1,119 @@
+//! The time that a large ManifestWork takes is linear in its manifests and configs: it holds up all others.
+
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use berth_api::conditions::manifest_work::COMPLETE;
+use berth_api::work::ManifestWork;
+use berth_reconcile::Wakes;
+use serde_json::{Value, json};
+
+use super::objects::Known;
+use super::status;
+use super::targets::Ready;
+use super::targets::tests::{agent, installs};
+use super::world::Agent;
+
+/// The numbers of manifests that are compared: one great work, and as many small ones as take the same time. Other processes then hold
+/// up both alike.
+const SMALL: usize = 500;
+const WORKS: usize = 8;
+
+/// Linear is 1, quadratic 8.
+const FACTOR: u32 = 4;
+
+/// An agent with a ManifestWork of this many ConfigMaps, each with a config of its own. All are complete, if the status says so.
+fn large(count: usize, are_complete: bool) -> Agent {
+    let name = |at: usize| format!("map-{at}");
+    let manifest = |at| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"namespace": "n", "name": name(at)}});
+    let config = |at| {
+        json!({
+            "resourceIdentifier": {"group": "", "resource": "configmaps", "namespace": "n", "name": name(at)},
+            "updateStrategy": {"type": "ServerSideApply"},
+        })
+    };
+    let state = |at| {
+        json!({
+            "resourceMeta": {"group": "", "version": "v1", "kind": "ConfigMap", "resource": "configmaps",
+                             "namespace": "n", "name": name(at), "ordinal": at},
+            "conditions": [{"type": COMPLETE, "status": "True", "reason": "r", "message": "",
+                            "lastTransitionTime": "2026-01-01T00:00:00Z"}],
+        })
+    };
+    let all = |make: &dyn Fn(usize) -> Value, count| (0..count).map(make).collect::<Vec<_>>();
+    let work = json!({
+        "metadata": {"name": "w", "uid": "u", "generation": 1,
+                     "finalizers": ["cluster.open-cluster-management.io/manifest-work-cleanup"]},
+        "spec": {"workload": {"manifests": all(&manifest, count)}, "manifestConfigs": all(&config, count)},
+        "status": {"resourceStatus": {"manifests": all(&state, if are_complete { count } else { 0 })}},
+    });
+    let work: ManifestWork = serde_json::from_value(work).unwrap();
+    let ready = Ready {
+        work: Arc::new(work),
+        applied: Arc::default(),
+    };
+    let mut world = agent();
+    world.works.insert("w".into(), Arc::clone(&ready.work));
+    world.note_complete(&"w".into(), &ready.work);
+    installs(&mut world, &ready);
+    world.progress.get_mut("w").unwrap().is_tried = true;
+    world
+}
+
+fn assert_linear(small: &mut dyn FnMut(), great: &mut dyn FnMut()) {
+    let took = |run: &mut dyn FnMut()| {
+        let begun = Instant::now();
+        run();
+        begun.elapsed()
+    };
+    let mut shortest = (Duration::MAX, Duration::MAX);
+    for _ in 0..4 {
+        let of_small = took(&mut || (0..WORKS).for_each(|_| small()));
+        shortest = (shortest.0.min(of_small), shortest.1.min(took(great)));
+    }
+    let (few, many) = shortest;
+    assert!(many < few * FACTOR, "{few:?}, and {many:?}");
+}
+
+fn assert_linear_for(are_complete: bool, run: &dyn Fn(&mut Agent)) {
+    let [mut small, mut great] = [SMALL, WORKS * SMALL].map(|count| large(count, are_complete));
+    assert_linear(&mut || run(&mut small), &mut || run(&mut great));
+}
+
+#[test]
+fn to_map_the_manifests_is_linear() {
+    let map = |count| drop(large(count, false));
+    assert_linear(&mut || map(SMALL), &mut || map(WORKS * SMALL));
+}
+
+#[test]
+fn to_plan_the_status_is_linear() {
+    assert_linear_for(false, &|world| {
+        let plan = status::plan(world, "w", berth_reconcile::now());
+        assert_eq!(plan.writes.len(), 1);
+    });
+}
+
+#[test]
+fn to_decide_what_is_due_is_linear() {
+    assert_linear_for(true, &|world| {
+        let count = world.progress["w"].slots.len();
+        for at in 0..count {
+            world.task("w", at, false);
+        }
+    });
+}
+
+#[test]
+fn to_note_changes_of_all_objects_is_linear() {
+    assert_linear_for(false, &|world| {
+        let objects: Vec<_> = world.objects.keys().cloned().collect();
+        let mut wakes = Wakes::default();
+        for object in &objects {
+            world.sees(object, Known::Missing, &mut wakes);
+            world.sees(object, Known::Unknown, &mut wakes);
+        }
+    });
+}
