@@ -1,6 +1,6 @@
 //! A hub for tests: it answers the gate's requests over HTTP from `examples/hub`, and makes the faults that a test selects.
 //!
-//! It authenticates the gate by a token, gives it exactly the rights of the manifests' ClusterRole, and records every
+//! It authenticates the gate by a token (without TLS by sending none, as clients do), gives it exactly the rights of the manifests' ClusterRole, and records every
 //! request. Its errors are those of an API server, to the letter where the gate passes them on.
 
 use std::path::PathBuf;
@@ -122,7 +122,7 @@ impl FakeHub {
         let mut runtime = tokio::runtime::Builder::new_multi_thread();
         let mut hub = Self {
             port: listener.local_addr().unwrap().port(),
-            world: Arc::new(World::sample()),
+            world: Arc::new(World::sample(tls.is_none())),
             tls,
             ca,
             kubeconfig: TempDir::new().unwrap(),
