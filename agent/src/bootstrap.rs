@@ -22,8 +22,8 @@ pub(crate) struct Bootstrap {
     path: PathBuf,
     /// The flag that names the file, for messages.
     flag: &'static str,
-    /// The content that was read, and a digest of it with the files that it names.
-    content: Option<(Vec<u8>, Option<u64>)>,
+    /// A digest of it with the files that it names, and these files: to read them costs little, to parse them much.
+    content: Option<(u64, Vec<PathBuf>)>,
     /// What it says, or why it cannot be used.
     read: Result<Hub, String>,
 }
@@ -68,10 +68,14 @@ impl Bootstrap {
         let (path, flag) = (self.path.clone(), self.flag);
         let known = self.content.clone().filter(|_| self.read.is_ok());
         let read = spawn_blocking(move || {
-            let digest = berth_hub::digest(&Access::of_bootstrap(Some(path.clone())));
-            let content = std::fs::read(&path).ok().map(|it| (it, digest));
-            let is_known = content.is_some() && content == known;
-            (!is_known).then(|| (content, endpoint(&path, flag)))
+            if known.is_some_and(|(digest, files)| berth_hub::digest(&files) == digest) {
+                return None;
+            }
+            let files = berth_hub::files(&Access::of_bootstrap(Some(path.clone())));
+            let files = files.unwrap_or_else(|| vec![path.clone()]);
+            let is_there = std::fs::File::open(&path).is_ok();
+            let content = is_there.then(|| (berth_hub::digest(&files), files));
+            Some((content, endpoint(&path, flag)))
         });
         let (content, endpoint) = match read.await {
             Ok(None) => return false,

@@ -126,7 +126,7 @@ impl Connections {
                 files,
                 name,
             } = load(&access, &environment)?;
-            let used = content(&files);
+            let used = digest(&files);
             let manner = Manner {
                 timing: access.timing,
                 sharing: access.sharing,
@@ -147,7 +147,7 @@ impl Connections {
     pub(crate) async fn of(config: Config) -> Result<Self, ConnectError> {
         blocking(move || {
             let files: Vec<_> = files_of(&config).collect();
-            let used = content(&files);
+            let used = digest(&files);
             let manner = Manner::one_each(Timing::SERVER);
             let pool = pool(&config, manner)?;
             let source = Source {
@@ -244,7 +244,7 @@ impl Inner {
     fn renew(&self) {
         let Some(source) = &self.source else { return };
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = content(&files.paths);
+        let found = digest(&files.paths);
         let obtain = self.obtain.swap(false, Ordering::Relaxed);
         if found == files.used && !obtain {
             return;
@@ -260,7 +260,7 @@ impl Inner {
                 files.used = if paths == files.paths {
                     found
                 } else {
-                    content(&paths)
+                    digest(&paths)
                 };
                 files.paths = paths;
                 files.refused = None;
@@ -326,8 +326,8 @@ fn named(error: ConnectError, name: &str) -> ConnectError {
     }
 }
 
-/// A digest of files. A missing file differs from an empty one.
-pub(crate) fn content(files: &[PathBuf]) -> u64 {
+/// A digest of the content of files. Blocks on them. A missing file differs from an empty one.
+pub fn digest(files: &[PathBuf]) -> u64 {
     let mut hasher = DefaultHasher::new();
     for file in files {
         std::fs::read(file).ok().hash(&mut hasher);

@@ -10,7 +10,7 @@ use kube::Config;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 
 use crate::access::{Access, ConnectError};
-use crate::connections::{content, shown};
+use crate::connections::shown;
 use crate::error::causes;
 use crate::lenient;
 use crate::values::{Fault, check, forget_unprotected, take_token, tidy};
@@ -101,11 +101,10 @@ pub fn server_address(access: &Access) -> Result<ServerAddress, ConnectError> {
     })
 }
 
-/// A digest of the kubeconfigs of this access, and of the certificates, keys and tokens that they name. Blocks on files. `None`: they
-/// cannot be used.
-pub fn digest(access: &Access) -> Option<u64> {
+/// The kubeconfigs of this access, and the certificates, keys and tokens that they name. Blocks on files. `None`: they cannot be used.
+pub fn files(access: &Access) -> Option<Vec<PathBuf>> {
     let loaded = load(access, &Environment::of_process()).ok()?;
-    Some(content(&loaded.files))
+    Some(loaded.files)
 }
 
 /// Reads the API server that a kubeconfig names. Blocks on the file. `name`: the flag that names the file.

@@ -43,8 +43,9 @@ pub use call::{
     APPLY_PATCH, Asked, Call, JSON, JSON_PATCH, MERGE_PATCH, METADATA, METADATA_LIST, Resource,
     segment,
 };
+pub use connections::digest;
 pub use error::{CallError, Cause, Details, Refusal, StatusCause, causes, optional};
 pub use kubeconfig::{
-    Authorities, Endpoint, ServerAddress, contexts, digest, endpoint, endpoint_in, server_address,
+    Authorities, Endpoint, ServerAddress, contexts, endpoint, endpoint_in, files, server_address,
 };
 pub use sizes::{LARGE_AT_ONCE, LONGEST_RESPONSE, LargeResponses, ResponseBound, USUAL_RESPONSE};
