@@ -21,6 +21,10 @@
 
 use crate::cluster::{Output, Person, finish, kubectl_is_there};
 
+/// client-go's warning of a watch that ended within a second without an event. A `kubectl wait --timeout=1s` prints it if its list
+/// took long enough.
+const SHORT_WATCH: &str = "very short watch: ";
+
 /// The user of a transcript, the namespace, and the values of names.
 pub struct Stage<'p> {
     person: &'p Person,
@@ -79,7 +83,8 @@ impl<'p> Stage<'p> {
             for (index, scene) in scenes.iter().enumerate() {
                 let output = self.perform(scene).await;
                 let said = format!("{}{}", output.stdout, output.stderr);
-                let said: Vec<&str> = said.trim_end().lines().map(str::trim_end).collect();
+                let said = said.trim_end().lines().map(str::trim_end);
+                let said: Vec<&str> = said.filter(|line| !line.contains(SHORT_WATCH)).collect();
                 if output.code != scene.code || !matches(&scene.expected, &said) {
                     differences += &format!(
                         "\nat command {}:\n$ {}\n--- expected ({})\n{}\n+++ said ({})\n{}\n",
