@@ -22,11 +22,14 @@ pub(crate) struct Bootstrap {
     path: PathBuf,
     /// The flag that names the file, for messages.
     flag: &'static str,
-    /// A digest of it with the files that it names, and these files: to read them costs little, to parse them much.
-    content: Option<(u64, Vec<PathBuf>)>,
+    /// It and the files that it names: to read and compare them costs little, to parse them much.
+    content: Content,
     /// What it says, or why it cannot be used.
     read: Result<Hub, String>,
 }
+
+/// The files that were read, with their bytes. `None`: it could not be read.
+type Content = Vec<(PathBuf, Option<Vec<u8>>)>;
 
 /// The hub that the file names.
 #[derive(Clone, Debug)]
@@ -44,7 +47,7 @@ impl Bootstrap {
     pub(crate) fn new(path: PathBuf, flag: &'static str) -> Self {
         Self {
             read: Err(format!("{flag} {} has not been read yet", path.display())),
-            content: None,
+            content: vec![(path.clone(), None)],
             path,
             flag,
         }
@@ -66,24 +69,34 @@ impl Bootstrap {
     /// Reads the file and those that it names. Returns true if their content has changed.
     pub(crate) async fn refresh(&mut self) -> bool {
         let (path, flag) = (self.path.clone(), self.flag);
-        let known = self.content.clone().filter(|_| self.read.is_ok());
+        let known = std::mem::take(&mut self.content);
+        let is_usable = self.read.is_ok();
         let read = spawn_blocking(move || {
-            if known.is_some_and(|(digest, files)| berth_hub::digest(&files) == digest) {
-                return None;
+            let is_same =
+                |(file, bytes): &(PathBuf, Option<Vec<u8>>)| std::fs::read(file).ok() == *bytes;
+            if is_usable && known.iter().all(is_same) {
+                return (known, None);
             }
             let files = berth_hub::files(&Access::of_bootstrap(Some(path.clone())));
             let files = files.unwrap_or_else(|| vec![path.clone()]);
-            let is_there = std::fs::File::open(&path).is_ok();
-            let content = is_there.then(|| (berth_hub::digest(&files), files));
-            Some((content, endpoint(&path, flag)))
+            let content = files.into_iter().map(|file| {
+                let bytes = std::fs::read(&file).ok();
+                (file, bytes)
+            });
+            let content: Content = content.collect();
+            let has_changed = content != known;
+            (content, Some((has_changed, endpoint(&path, flag))))
         });
-        let (content, endpoint) = match read.await {
-            Ok(None) => return false,
-            Ok(Some(read)) => read,
-            Err(error) => (None, Err(error.to_string())),
+        let (has_changed, endpoint) = match read.await {
+            Ok((content, read)) => {
+                self.content = content;
+                match read {
+                    None => return false,
+                    Some(read) => read,
+                }
+            }
+            Err(error) => (true, Err(error.to_string())),
         };
-        let has_changed = content != self.content;
-        self.content = content;
         self.read = match endpoint {
             Ok(endpoint) => self.connect(endpoint).await,
             Err(why) => Err(why),

@@ -327,7 +327,7 @@ fn named(error: ConnectError, name: &str) -> ConnectError {
 }
 
 /// A digest of the content of files. Blocks on them. A missing file differs from an empty one.
-pub fn digest(files: &[PathBuf]) -> u64 {
+fn digest(files: &[PathBuf]) -> u64 {
     let mut hasher = DefaultHasher::new();
     for file in files {
         std::fs::read(file).ok().hash(&mut hasher);

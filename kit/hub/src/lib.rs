@@ -43,7 +43,6 @@ pub use call::{
     APPLY_PATCH, Asked, Call, JSON, JSON_PATCH, MERGE_PATCH, METADATA, METADATA_LIST, Resource,
     segment,
 };
-pub use connections::digest;
 pub use error::{CallError, Cause, Details, Refusal, StatusCause, causes, optional};
 pub use kubeconfig::{
     Authorities, Endpoint, ServerAddress, contexts, endpoint, endpoint_in, files, server_address,
