@@ -22,7 +22,7 @@ use berth_api::GroupVersionResource;
 use berth_hub::HubApi;
 use berth_lease::Term;
 use berth_reconcile::{
-    Ended, Engine, Item, Keep, Metrics, Settings as EngineSettings, Watched, Work,
+    Ended, Engine, Handle, Item, Keep, Metrics, Settings as EngineSettings, Watched,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -90,7 +90,7 @@ impl AddonManagement<'_> {
             },
             metrics,
         );
-        let work = Arc::clone(engine.work());
+        let work = Arc::clone(engine.handle());
         work.watch(Kind, row(cluster));
         let supervisor =
             Supervisor::new(settings, clusters, term, hub, connection, Arc::clone(&work));
@@ -148,4 +148,4 @@ fn read(item: &Item<'_>) -> Result<Addon, serde_json::Error> {
     Addon::read(&item.trimmed(&keep)?)
 }
 
-type AddonWork = Work<Addons>;
+type AddonWork = Handle<Addons>;

@@ -25,7 +25,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use self::facts::{Fact, Kind};
-use self::world::Report;
+use self::world::ClusterReport;
 use crate::events;
 use crate::registration::{Connection, Registered};
 use crate::settings::Settings;
@@ -70,7 +70,7 @@ impl Joined<'_> {
             registered,
         } = self;
         let cluster = connection.identity.cluster.as_str();
-        let (report, lease) = Report::new(settings, connection, standing.clone());
+        let (report, lease) = ClusterReport::new(settings, connection, standing.clone());
         let label = report.label().to_owned();
         let engine = Engine::new(
             report,
@@ -83,7 +83,7 @@ impl Joined<'_> {
             },
             metrics,
         );
-        let work = Arc::clone(engine.work());
+        let work = Arc::clone(engine.handle());
         for (kind, row) in rows(settings, cluster, &label) {
             work.watch(kind, row);
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use berth_hub::HubApi;
 use berth_lease::Term;
 use berth_placement_core::Settings;
-use berth_reconcile::{Ended, Limit, Work};
+use berth_reconcile::{Ended, Handle, Limit};
 use tokio_util::sync::CancellationToken;
 
 use crate::kinds::Kind;
@@ -29,7 +29,7 @@ pub struct Engine {
 
 /// The progress of the first lists.
 #[derive(Clone)]
-pub struct Progress(Arc<Work<Placements>>);
+pub struct Progress(Arc<Handle<Placements>>);
 
 // === impl Engine ===
 
@@ -57,7 +57,7 @@ impl Engine {
         let common = metrics.common();
         let engine = berth_reconcile::Engine::new(world, vec![(api, limit)], names, common);
         for kind in Kind::NEEDED {
-            engine.work().watch(kind, kind.watched(settings, &needs));
+            engine.handle().watch(kind, kind.watched(settings, &needs));
         }
         Self {
             engine,
@@ -71,13 +71,13 @@ impl Engine {
     #[must_use]
     pub fn with_sig_decisions(self) -> Self {
         let watched = Kind::Slice.watched(self.settings, &self.needs);
-        self.engine.work().watch(Kind::Slice, watched);
+        self.engine.handle().watch(Kind::Slice, watched);
         self
     }
 
     /// The progress, also while it runs.
     pub fn progress(&self) -> Progress {
-        Progress(self.engine.work().clone())
+        Progress(self.engine.handle().clone())
     }
 
     /// Runs until `stop` is cancelled, or until the term is over. Nothing is written after it returns.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use berth_api::Now;
-use berth_reconcile::queue::Done;
-use berth_reconcile::{ROUNDS, Work, apart, now};
+use berth_reconcile::queue::Next;
+use berth_reconcile::{Handle, ROUNDS, apart, now};
 
 use crate::budget::Permission;
 use crate::view::{Apart, Evaluated, Key, Known, Matching};
@@ -52,16 +52,16 @@ enum Step {
 /// # Errors
 /// The result of the work: there is nothing to write now.
 pub(crate) async fn evaluate(
-    on: &Work<Placements>,
+    on: &Handle<Placements>,
     key: &Key,
-) -> Result<(Arc<Wanted>, Option<Duration>), Done> {
+) -> Result<(Arc<Wanted>, Option<Duration>), Next> {
     let mut progress = Progress::default();
     let evaluated = steps(on, key, &mut progress).await;
     if progress.is_permitted {
         on.change(|world, wakes| wakes.extend(world.budgets.ended(&key.namespace)));
     }
     let (wanted, rest) = evaluated?;
-    wanted.map(|wanted| (wanted, rest)).ok_or(Done::Settled {
+    wanted.map(|wanted| (wanted, rest)).ok_or(Next::Settled {
         again: None,
         pause: None,
     })
@@ -71,16 +71,16 @@ pub(crate) async fn evaluate(
 type Evaluation = (Option<Arc<Wanted>>, Option<Duration>);
 
 async fn steps(
-    on: &Work<Placements>,
+    on: &Handle<Placements>,
     key: &Key,
     progress: &mut Progress,
-) -> Result<Evaluation, Done> {
+) -> Result<Evaluation, Next> {
     // Clusters that changed in the meantime are matched again.
     for _ in 0..ROUNDS {
         match on.change(|world, _| world.step(key, progress, now())) {
             Step::Evaluated(wanted, rest) => return Ok((wanted, rest)),
             Step::Busy => {
-                return Err(Done::Settled {
+                return Err(Next::Settled {
                     again: None,
                     pause: None,
                 });
@@ -105,7 +105,7 @@ async fn steps(
             }
         }
     }
-    Err(Done::Settled {
+    Err(Next::Settled {
         again: Some(now().instant + TOO_FAST),
         pause: None,
     })

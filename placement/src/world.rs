@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use berth_api::Now;
 use berth_api::plan::{Plan, Target};
-use berth_reconcile::queue::Done;
+use berth_reconcile::queue::Next;
 use berth_reconcile::{
-    Lane, Meta, ROUNDS, Sight, Source, Wakes, WatchError, Work, World, WriteOutcome, failed,
+    Handle, Lane, Meta, ROUNDS, Report, Source, Wake, WatchError, World, WriteOutcome, failed,
     never_settled, now,
 };
 use jiff::Timestamp;
@@ -58,7 +58,7 @@ impl Placements {
     }
 
     /// Follows up a change of the view: wakes placements, and begins or ends to keep whole ManagedClusters.
-    fn changed(&mut self, wakes: &mut Wakes<Self>) {
+    fn changed(&mut self, wakes: &mut Wake<Self>) {
         wakes.extend(self.view.wakes());
         if self.view.takes_in() | self.needs.takes_in() {
             wakes.list_anew(Kind::Cluster);
@@ -116,8 +116,8 @@ impl Placements {
         decisions.chain(slices).collect()
     }
 
-    /// Wakes those of these placements that exist.
-    fn wake(&self, keys: Vec<Key>, wakes: &mut Wakes<Self>) {
+    /// Wake those of these placements that exist.
+    fn wake(&self, keys: Vec<Key>, wakes: &mut Wake<Self>) {
         let exists = |key: &Key| self.view.placement(key).is_some();
         wakes.extend(keys.into_iter().filter(exists));
     }
@@ -135,7 +135,7 @@ impl World for Placements {
         &key.namespace
     }
 
-    fn apply(&mut self, _: Kind, it: &Meta, fact: Fact, sight: Sight, wakes: &mut Wakes<Self>) {
+    fn apply(&mut self, _: Kind, it: &Meta, fact: Fact, sight: Report, wakes: &mut Wake<Self>) {
         let circumstances = Circumstances {
             is_own: sight.source == Source::Write,
             is_listing: sight.is_listing,
@@ -153,7 +153,7 @@ impl World for Placements {
         self.changed(wakes);
     }
 
-    fn gone(&mut self, kind: Kind, namespace: &str, name: &str, wakes: &mut Wakes<Self>) {
+    fn gone(&mut self, kind: Kind, namespace: &str, name: &str, wakes: &mut Wake<Self>) {
         if kind == Kind::Slice {
             let concerned = self.slices.remove(namespace, name);
             return self.wake(concerned, wakes);
@@ -165,7 +165,7 @@ impl World for Placements {
         self.changed(wakes);
     }
 
-    fn listed(&mut self, kind: Kind, _: Now, wakes: &mut Wakes<Self>) {
+    fn listed(&mut self, kind: Kind, _: Now, wakes: &mut Wake<Self>) {
         if kind == Kind::Cluster {
             self.view.wake_readers_of_objects();
             self.changed(wakes);
@@ -175,7 +175,7 @@ impl World for Placements {
         }
     }
 
-    fn lost_sight(&mut self, kind: Kind, error: &WatchError, _: Now, _: &mut Wakes<Self>) {
+    fn lost_sight(&mut self, kind: Kind, error: &WatchError, _: Now, _: &mut Wake<Self>) {
         let is_missing = kind == Kind::Slice && error.code == 404;
         if is_missing && self.slices.missing() {
             tracing::warn!(
@@ -198,7 +198,7 @@ impl World for Placements {
 
     /// Evaluates the placement once, and writes until its decisions are the wanted ones. Decisions of other placements, which change in the
     /// meantime, do not change the result.
-    async fn work(on: &Work<Self>, key: &Key) -> Done {
+    async fn reconcile(on: &Handle<Self>, key: &Key) -> Next {
         let (wanted, rest) = match evaluate(on, key).await {
             Ok(evaluated) => evaluated,
             Err(done) => return done,
@@ -211,7 +211,7 @@ impl World for Placements {
         tell(on, key, &written);
         on.change(|world, _| world.view.written(key));
         match (done, rest) {
-            (Done::Settled { again, .. }, Some(rest)) => Done::Rests {
+            (Next::Settled { again, .. }, Some(rest)) => Next::Rests {
                 again,
                 until: begun.instant + rest,
             },
@@ -221,12 +221,12 @@ impl World for Placements {
 }
 
 async fn carry_out(
-    on: &Work<Placements>,
+    on: &Handle<Placements>,
     key: &Key,
     wanted: &Wanted,
     begun: Now,
     written: &mut Written,
-) -> Done {
+) -> Next {
     read_again(on, key).await;
     // The slices follow: OCM's PlacementDecisions and the status do not wait for them.
     let parts: [Part; 2] = [Placements::plan, Placements::plan_slices];
@@ -247,7 +247,7 @@ async fn carry_out(
     });
     let later = later.into_iter().map(|it| it.min(longest));
     let again = next.into_iter().chain(later).min();
-    Done::Settled { again, pause: None }
+    Next::Settled { again, pause: None }
 }
 
 /// Writes until nothing of this part is due, and returns when to look again.
@@ -255,12 +255,12 @@ async fn carry_out(
 /// # Errors
 /// The result of the work, if something is still due.
 async fn carry_out_part(
-    on: &Work<Placements>,
+    on: &Handle<Placements>,
     key: &Key,
     wanted: &Wanted,
     part: Part,
     written: &mut Written,
-) -> Result<Option<Instant>, Done> {
+) -> Result<Option<Instant>, Next> {
     for _ in 0..ROUNDS {
         let plan = part(&on.world(), key, wanted, Step::Next, now());
         let later = plan.again;
@@ -281,7 +281,7 @@ async fn carry_out_part(
 
 /// Carries out writes, and notes those that succeeded, and which of those that remove clusters may still be carried out after they failed.
 async fn write(
-    on: &Work<Placements>,
+    on: &Handle<Placements>,
     key: &Key,
     plan: Plan,
     written: &mut Written,
@@ -315,7 +315,7 @@ async fn write(
 }
 
 /// Sends the Events about what was written.
-fn tell(on: &Work<Placements>, key: &Key, written: &Written) {
+fn tell(on: &Handle<Placements>, key: &Key, written: &Written) {
     let events = written.events();
     if events.is_empty() {
         return;
@@ -329,7 +329,7 @@ fn tell(on: &Work<Placements>, key: &Key, written: &Written) {
 }
 
 /// Reads the PlacementDecisions again that a write with an unknown outcome may have changed. The watch may be as late as the write.
-async fn read_again(on: &Work<Placements>, key: &Key) {
+async fn read_again(on: &Handle<Placements>, key: &Key) {
     let doubtful = on.world().doubtful(key, now().wall);
     for (kind, name, _) in doubtful {
         let target = Target {

@@ -10,7 +10,7 @@ use berth_agent_core::addons::wanted::{self, Invalid, Registration};
 use berth_agent_core::addons::{Driver, Place, token};
 use berth_api::plan::{Action, Plan, Target, Write};
 use berth_api::{GroupVersionResource, Now, names};
-use berth_reconcile::{Lane, Meta, Sight, Wakes, World};
+use berth_reconcile::{Lane, Meta, Report, Wake, World};
 use jiff::Timestamp;
 use tokio::sync::watch;
 
@@ -79,7 +79,7 @@ impl Addons {
     }
 
     /// Notes whether the hub manages the cluster.
-    pub(super) fn is_managed(&mut self, is: bool, wakes: &mut Wakes<Self>) {
+    pub(super) fn is_managed(&mut self, is: bool, wakes: &mut Wake<Self>) {
         if std::mem::replace(&mut self.is_managed, is) != is {
             wakes.extend(self.all());
         }
@@ -91,7 +91,7 @@ impl Addons {
         addon: &str,
         place: &Place,
         lease: Lease,
-        wakes: &mut Wakes<Self>,
+        wakes: &mut Wake<Self>,
     ) {
         self.leases.insert((addon.to_owned(), place.clone()), lease);
         wakes.wake(addon.to_owned());
@@ -102,7 +102,7 @@ impl Addons {
         &mut self,
         registration: &Registration,
         rotation: Rotation,
-        wakes: &mut Wakes<Self>,
+        wakes: &mut Wake<Self>,
     ) {
         self.rotations.insert(registration.clone(), rotation);
         wakes.wake(registration.addon.clone());
@@ -155,8 +155,8 @@ impl World for Addons {
         _: Kind,
         object: &Meta,
         mut fact: Addon,
-        _: Sight,
-        wakes: &mut Wakes<Self>,
+        _: Report,
+        wakes: &mut Wake<Self>,
     ) {
         // Its agent may need the Secrets to clean up.
         if fact.is_deleting
@@ -172,7 +172,7 @@ impl World for Addons {
         wakes.wake(object.name.clone());
     }
 
-    fn gone(&mut self, _: Kind, _: &str, name: &str, _: &mut Wakes<Self>) {
+    fn gone(&mut self, _: Kind, _: &str, name: &str, _: &mut Wake<Self>) {
         self.addons.remove(name);
         self.refresh();
     }
@@ -181,7 +181,7 @@ impl World for Addons {
         self.addons.keys().cloned().collect()
     }
 
-    fn listed(&mut self, _: Kind, _: Now, _: &mut Wakes<Self>) {
+    fn listed(&mut self, _: Kind, _: Now, _: &mut Wake<Self>) {
         self.is_complete = true;
         self.refresh();
     }
@@ -268,12 +268,12 @@ mod tests {
             name: "x".to_owned(),
             ..Meta::default()
         };
-        let sight = Sight {
+        let sight = Report {
             source: Source::Watch,
             is_listing: false,
             now: now(),
         };
-        world.apply(Kind, &object, fact, sight, &mut Wakes::default());
+        world.apply(Kind, &object, fact, sight, &mut Wake::default());
         let wanted = world.wanted.borrow();
         let users = wanted.registrations.iter();
         users.map(|it| it.asked.subject.user.clone()).collect()
@@ -290,9 +290,9 @@ mod tests {
         assert_eq!(see(&mut world, addon("1", "w", true)), ["v"]);
         // It was deleted, and made again, while the agent did not look.
         assert_eq!(see(&mut world, addon("2", "w", true)), ["w"]);
-        world.gone(Kind, "c1", "x", &mut Wakes::default());
+        world.gone(Kind, "c1", "x", &mut Wake::default());
         assert_eq!(wanted.borrow().registrations, []);
-        world.listed(Kind, now(), &mut Wakes::default());
+        world.listed(Kind, now(), &mut Wake::default());
         assert!(wanted.borrow().is_complete);
     }
 
@@ -304,11 +304,11 @@ mod tests {
         assert!(world.decide(&key, now()).is_empty());
         let place = addon("1", "u", false).place();
         let lease = Lease::Renewed(Some(Timestamp::now()));
-        world.renewed("x", &place, lease, &mut Wakes::default());
+        world.renewed("x", &place, lease, &mut Wake::default());
         let plan = world.decide(&key, now());
         assert_eq!(plan.writes.len(), 1);
         assert!(plan.again.is_some());
-        world.is_managed(false, &mut Wakes::default());
+        world.is_managed(false, &mut Wake::default());
         assert!(world.decide(&key, now()).is_empty());
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use berth_agent_core::lease::{pause, pause_after_failure};
 use berth_hub::{Call, CallError, HubApi};
 use berth_lease::Term;
-use berth_reconcile::Work;
+use berth_reconcile::Handle;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 use tracing::{debug, warn};
 
-use super::world::Report;
+use super::world::ClusterReport;
 use crate::{Clock, Counts};
 
 /// The longest time for a request.
@@ -72,7 +72,7 @@ impl Keeper {
     }
 
     /// Renews the Lease while the hub accepts the cluster. Never ends.
-    pub(super) async fn run(mut self, work: &Work<Report>) {
+    pub(super) async fn run(mut self, work: &Handle<ClusterReport>) {
         let mut failures = 0;
         loop {
             let pace = *self.pace.borrow_and_update();
@@ -159,7 +159,7 @@ impl Keeper {
     }
 
     /// Two foreign renewals in a row are another agent; three periods without one are its end.
-    fn notice_two(&mut self, period: Duration, work: &Work<Report>) {
+    fn notice_two(&mut self, period: Duration, work: &Handle<ClusterReport>) {
         if self
             .last_foreign
             .is_some_and(|at| at.elapsed() > period * 4)

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use berth_agent_core::availability::{Health, falls_back_to_healthz};
 use berth_hub::{Call, CallError, HubApi};
-use berth_reconcile::{Work, now};
+use berth_reconcile::{Handle, now};
 use serde::Deserialize;
 use tokio::time::{Instant, sleep};
 
-use super::world::Report;
+use super::world::ClusterReport;
 
 /// The longest time for a probe.
 const LONGEST: Duration = Duration::from_secs(10);
@@ -23,7 +23,7 @@ struct Version {
 }
 
 /// Probes at once, and then once in each period; sooner after a failure. Never ends.
-pub(super) async fn run(managed: &HubApi, period: Duration, work: &Work<Report>) {
+pub(super) async fn run(managed: &HubApi, period: Duration, work: &Handle<ClusterReport>) {
     let mut version_read = None::<Instant>;
     loop {
         let health = probe(managed).await;

@@ -11,7 +11,7 @@ use berth_agent_core::cluster::Cluster;
 use berth_agent_core::identity::Identity;
 use berth_agent_core::registered::HubStanding;
 use berth_hub::RequestBody;
-use berth_reconcile::{Meta, Sight, Source, Wakes, World, now};
+use berth_reconcile::{Meta, Report, Source, Wake, World, now};
 use bytes::Bytes;
 use futures::stream;
 use http::{Request, Response, StatusCode};
@@ -225,14 +225,14 @@ async fn an_hour_of_errors_costs_the_hub_few_requests_at_uneven_times() {
 #[test]
 fn of_two_agents_of_one_name_neither_reports() {
     let standing = Standing::new();
-    let (mut report, _period) = Report::new(&settings(), &connection(), standing.clone());
+    let (mut report, _period) = ClusterReport::new(&settings(), &connection(), standing.clone());
     let cluster = Fact::Cluster(Box::new(Cluster::read(&accepted())));
-    let sight = Sight {
+    let sight = Report {
         source: Source::Watch,
         is_listing: false,
         now: now(),
     };
-    let wakes = &mut Wakes::default();
+    let wakes = &mut Wake::default();
     report.apply(Kind::Cluster, &Meta::default(), cluster, sight, wakes);
     report.probed(Health::Ok, None, now(), wakes);
     for (is_one_of_two, writes, expected) in [
@@ -249,25 +249,25 @@ fn of_two_agents_of_one_name_neither_reports() {
 
 #[test]
 fn a_cluster_that_the_hub_missed_renews_its_lease_before_it_reports() {
-    let (mut report, mut pace) = Report::new(&settings(), &connection(), Standing::new());
-    let sight = Sight {
+    let (mut report, mut pace) = ClusterReport::new(&settings(), &connection(), Standing::new());
+    let sight = Report {
         source: Source::Watch,
         is_listing: false,
         now: now(),
     };
-    let sees = |report: &mut Report, available: &str| {
+    let sees = |report: &mut ClusterReport, available: &str| {
         let mut cluster = accepted();
         let condition = json!({"type": "ManagedClusterConditionAvailable", "status": available});
         let conditions = cluster["status"]["conditions"].as_array_mut();
         conditions.unwrap().push(condition);
         let fact = Fact::Cluster(Box::new(Cluster::read(&cluster)));
-        let wakes = &mut Wakes::default();
+        let wakes = &mut Wake::default();
         report.apply(Kind::Cluster, &Meta::default(), fact, sight, wakes);
     };
-    let writes = |report: &mut Report| report.decide(&Key::Status, now()).writes.len();
+    let writes = |report: &mut ClusterReport| report.decide(&Key::Status, now()).writes.len();
     sees(&mut report, "True");
     assert!(pace.has_changed().unwrap());
-    report.probed(Health::Ok, None, now(), &mut Wakes::default());
+    report.probed(Health::Ok, None, now(), &mut Wake::default());
     for _ in 0..2 {
         pace.mark_unchanged();
         sees(&mut report, "Unknown");
@@ -277,7 +277,7 @@ fn a_cluster_that_the_hub_missed_renews_its_lease_before_it_reports() {
         // Something else of the cluster changes.
         sees(&mut report, "Unknown");
         assert_eq!(writes(&mut report), 0);
-        report.renewed(false, &mut Wakes::default());
+        report.renewed(false, &mut Wake::default());
         assert_eq!(writes(&mut report), 1);
         sees(&mut report, "True");
         assert!(!pace.has_changed().unwrap(), "once is enough");

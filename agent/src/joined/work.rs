@@ -2,16 +2,16 @@
 
 use berth_api::conditions::{TRUE, cluster};
 use berth_api::plan::Event;
-use berth_reconcile::queue::Done;
-use berth_reconcile::{Reference, Regarding, Work, failed, now};
+use berth_reconcile::queue::Next;
+use berth_reconcile::{Handle, Reference, Regarding, failed, now};
 use tokio::sync::watch;
 
 use super::HUB;
-use super::world::{Key, Report};
+use super::world::{ClusterReport, Key};
 use crate::registration::Registered;
 
 /// Writes the status, and tells the hub's users of a change of availability by an Event.
-pub(super) async fn status(on: &Work<Report>) -> Done {
+pub(super) async fn status(on: &Handle<ClusterReport>) -> Next {
     let before = {
         let mut world = on.world();
         world.refresh();
@@ -41,7 +41,7 @@ pub(super) async fn status(on: &Work<Report>) -> Done {
 }
 
 /// Labels the namespaces, and notes which of them could not be written.
-pub(super) async fn namespaces(on: &Work<Report>) -> Done {
+pub(super) async fn namespaces(on: &Handle<ClusterReport>) -> Next {
     match on.attempt(&Key::Namespaces).await {
         Ok(done) => {
             on.change(|world, wakes| world.labels_failed(&[], wakes));
@@ -58,7 +58,7 @@ pub(super) async fn namespaces(on: &Work<Report>) -> Done {
 /// Hands on the results of renewals. Ends when the registration has ended.
 pub(super) async fn follow_rotations(
     mut registered: watch::Receiver<Registered>,
-    on: &Work<Report>,
+    on: &Handle<ClusterReport>,
 ) {
     // What was before is known to the hub.
     let mut before = registered.borrow_and_update().rotated.clone();
@@ -74,7 +74,7 @@ pub(super) async fn follow_rotations(
 }
 
 /// Whether the hub says that the cluster is available; `None`: it says neither.
-fn availability(world: &Report) -> Option<bool> {
+fn availability(world: &ClusterReport) -> Option<bool> {
     let condition = world.cluster()?.condition(cluster::AVAILABLE)?;
     match condition.status.as_str() {
         TRUE => Some(true),

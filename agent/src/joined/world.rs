@@ -15,8 +15,8 @@ use berth_api::conditions::{FALSE, TRUE, UNKNOWN, cluster as conditions};
 use berth_api::plan::{Action, Plan, Target, Write, WriteFailure};
 use berth_api::{GroupVersionResource, Now, groups};
 use berth_certs::pem::sha256;
-use berth_reconcile::queue::Done;
-use berth_reconcile::{Lane, Meta, Sight, Wakes, WatchError, Work, World};
+use berth_reconcile::queue::Next;
+use berth_reconcile::{Handle, Lane, Meta, Report, Wake, WatchError, World};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use tokio::sync::watch;
 
@@ -47,7 +47,7 @@ pub(crate) enum Key {
 }
 
 /// The facts of the report.
-pub(crate) struct Report {
+pub(crate) struct ClusterReport {
     identity: Identity,
     label: String,
     claim_settings: ClaimSettings,
@@ -80,9 +80,9 @@ pub(crate) struct Report {
     left_out: LeftOut,
 }
 
-// === impl Report ===
+// === impl ClusterReport ===
 
-impl Report {
+impl ClusterReport {
     pub(crate) fn new(
         settings: &Settings,
         connection: &Connection,
@@ -138,7 +138,7 @@ impl Report {
         health: Health,
         version: Option<String>,
         now: Now,
-        wakes: &mut Wakes<Self>,
+        wakes: &mut Wake<Self>,
     ) -> Option<Duration> {
         let reported = self
             .cluster
@@ -154,7 +154,7 @@ impl Report {
     }
 
     /// Notes the result of a renewal of the certificate.
-    pub(crate) fn rotates(&mut self, rotated: &Rotated, now: Now, wakes: &mut Wakes<Self>) {
+    pub(crate) fn rotates(&mut self, rotated: &Rotated, now: Now, wakes: &mut Wake<Self>) {
         let (status, reason) = match rotated.succeeded {
             true => (TRUE, "ClientCertificateUpdated"),
             false => (FALSE, "ClientCertificateUpdateFailed"),
@@ -171,7 +171,7 @@ impl Report {
     }
 
     /// Notes a renewal of the Lease, and whether another agent renews it, too.
-    pub(crate) fn renewed(&mut self, is_one_of_two: bool, wakes: &mut Wakes<Self>) {
+    pub(crate) fn renewed(&mut self, is_one_of_two: bool, wakes: &mut Wake<Self>) {
         if is_one_of_two != self.is_one_of_two || self.is_silent {
             self.is_one_of_two = is_one_of_two;
             self.is_silent = false;
@@ -181,7 +181,7 @@ impl Report {
     }
 
     /// Notes why a namespace could not be written, and which could.
-    pub(crate) fn labels_failed(&mut self, failures: &[&WriteFailure], wakes: &mut Wakes<Self>) {
+    pub(crate) fn labels_failed(&mut self, failures: &[&WriteFailure], wakes: &mut Wake<Self>) {
         let failures = failures
             .iter()
             .map(|it| (it.target.name.clone(), it.message.clone()));
@@ -291,7 +291,7 @@ impl Report {
     }
 }
 
-impl World for Report {
+impl World for ClusterReport {
     type Kind = Kind;
     type Key = Key;
     type Fact = Fact;
@@ -305,7 +305,7 @@ impl World for Report {
         }
     }
 
-    fn apply(&mut self, kind: Kind, object: &Meta, fact: Fact, _: Sight, wakes: &mut Wakes<Self>) {
+    fn apply(&mut self, kind: Kind, object: &Meta, fact: Fact, _: Report, wakes: &mut Wake<Self>) {
         let name = object.name.as_str();
         match fact {
             Fact::Cluster(cluster) => {
@@ -344,7 +344,7 @@ impl World for Report {
         wakes.wake(Key::Status);
     }
 
-    fn gone(&mut self, kind: Kind, _: &str, name: &str, wakes: &mut Wakes<Self>) {
+    fn gone(&mut self, kind: Kind, _: &str, name: &str, wakes: &mut Wake<Self>) {
         match kind {
             Kind::Cluster => {
                 self.cluster = None;
@@ -374,7 +374,7 @@ impl World for Report {
         vec![Key::Status, Key::Namespaces]
     }
 
-    fn listed(&mut self, kind: Kind, _: Now, wakes: &mut Wakes<Self>) {
+    fn listed(&mut self, kind: Kind, _: Now, wakes: &mut Wake<Self>) {
         if kind == Kind::Cluster {
             // One that does not exist is not applied.
             self.judge_hub();
@@ -385,14 +385,14 @@ impl World for Report {
         }
     }
 
-    fn lost_sight(&mut self, kind: Kind, error: &WatchError, _: Now, _: &mut Wakes<Self>) {
+    fn lost_sight(&mut self, kind: Kind, error: &WatchError, _: Now, _: &mut Wake<Self>) {
         if kind == Kind::Cluster {
             self.standing
                 .hub(HubStanding::of_failure(error.code, &error.message));
         }
     }
 
-    fn regained_sight(&mut self, kind: Kind, _: Now, _: &mut Wakes<Self>) {
+    fn regained_sight(&mut self, kind: Kind, _: Now, _: &mut Wake<Self>) {
         if kind == Kind::Cluster {
             self.judge_hub();
         }
@@ -425,7 +425,7 @@ impl World for Report {
         }
     }
 
-    async fn work(on: &Work<Self>, key: &Key) -> Done {
+    async fn reconcile(on: &Handle<Self>, key: &Key) -> Next {
         match key {
             Key::Status => work::status(on).await,
             Key::Namespaces => work::namespaces(on).await,

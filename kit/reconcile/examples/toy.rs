@@ -6,7 +6,7 @@ use berth_api::plan::{Plan, Write};
 use berth_api::{GroupVersionResource, Now};
 use berth_hub::{Access, HubApi};
 use berth_reconcile::{Ended, Engine, Item, Metrics, Settings, Watched, World};
-use berth_reconcile::{Lane, Meta, Sight, Wakes};
+use berth_reconcile::{Lane, Meta, Report, Wake};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -21,12 +21,12 @@ impl World for Namespaces {
 
     const LANES: &'static [Lane] = &[Lane::new("name-length", 4)];
 
-    fn apply(&mut self, (): (), it: &Meta, label: Self::Fact, _: Sight, wakes: &mut Wakes<Self>) {
+    fn apply(&mut self, (): (), it: &Meta, label: Self::Fact, _: Report, wakes: &mut Wake<Self>) {
         self.0.insert(it.name.clone(), label);
         wakes.wake(it.name.clone());
     }
 
-    fn gone(&mut self, (): (), _: &str, name: &str, _: &mut Wakes<Self>) {
+    fn gone(&mut self, (): (), _: &str, name: &str, _: &mut Wake<Self>) {
         self.0.remove(name);
     }
 
@@ -60,7 +60,7 @@ pub async fn run(api: HubApi, metrics: Metrics, stop: CancellationToken) -> Resu
     let (world, settings) = (Namespaces::default(), Settings::new("toy", "toy-1"));
     let engine = Engine::new(world, vec![(api, None)], settings, metrics);
     let row = Watched::new("namespaces", namespaces(), label);
-    engine.work().watch((), row);
+    engine.handle().watch((), row);
     engine.run(stop).await
 }
 

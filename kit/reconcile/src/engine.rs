@@ -10,9 +10,9 @@ use tokio::task::{AbortHandle, JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use crate::events::Events;
+use crate::handle::{Handle, RowChange};
 use crate::limit::Limit;
 use crate::metrics::{Counted, Metrics};
-use crate::work::{RowChange, Work};
 use crate::world::World;
 use crate::writer::Writer;
 
@@ -31,7 +31,7 @@ pub struct Settings<'a> {
 
 /// A controller, ready to run.
 pub struct Engine<W: World> {
-    work: Arc<Work<W>>,
+    work: Arc<Handle<W>>,
     changes: mpsc::UnboundedReceiver<RowChange<W>>,
     tasks: JoinSet<()>,
     term: Option<Term>,
@@ -59,7 +59,7 @@ impl<'a> Settings<'a> {
 // === impl Engine ===
 
 impl<W: World> Engine<W> {
-    /// A controller of these API servers, each with its limit of calls. It watches nothing until [`Work::watch`] is called.
+    /// A controller of these API servers, each with its limit of calls. It watches nothing until [`Handle::watch`] is called.
     ///
     /// Needs a tokio runtime.
     pub fn new(
@@ -84,7 +84,7 @@ impl<W: World> Engine<W> {
         let mut tasks = JoinSet::new();
         tasks.spawn(send);
         Self {
-            work: Arc::new(Work::new(world, writers, events, metrics, sender)),
+            work: Arc::new(Handle::new(world, writers, events, metrics, sender)),
             changes,
             tasks,
             term,
@@ -92,7 +92,7 @@ impl<W: World> Engine<W> {
     }
 
     /// The shared state: to add rows, and to see what is still missing.
-    pub fn work(&self) -> &Arc<Work<W>> {
+    pub fn handle(&self) -> &Arc<Handle<W>> {
         &self.work
     }
 
@@ -135,7 +135,7 @@ impl<W: World> Engine<W> {
 
 /// Starts and ends watches.
 fn rows<W: World>(
-    work: &Arc<Work<W>>,
+    work: &Arc<Handle<W>>,
     tasks: &mut JoinSet<()>,
     watches: &mut HashMap<W::Kind, AbortHandle>,
     change: RowChange<W>,
@@ -166,7 +166,7 @@ fn why(ended: Result<(), JoinError>) -> Option<String> {
 }
 
 /// Works on the keys of a lane, a bounded number at a time.
-async fn drive<W: World>(work: Arc<Work<W>>, lane: usize) {
+async fn drive<W: World>(work: Arc<Handle<W>>, lane: usize) {
     let mut running = JoinSet::new();
     loop {
         tokio::select! {

@@ -15,16 +15,16 @@ use tokio::sync::{Notify, mpsc};
 
 use crate::events::{Events, Regarding};
 use crate::metrics::{Counted, Metrics};
-use crate::queue::{self, Done, Queue};
+use crate::queue::{self, Next, Queue};
 use crate::seen::Seen;
 use crate::watched::Watched;
-use crate::world::{Wakes, World};
+use crate::world::{Wake, World};
 use crate::writer::Writer;
 
 pub use self::writes::{ROUNDS, WriteOutcome, failed, never_settled};
 
 /// The state that the tasks of a controller share.
-pub struct Work<W: World> {
+pub struct Handle<W: World> {
     state: Mutex<State<W>>,
     rows: RwLock<Rows<W>>,
     writers: Vec<Arc<Writer>>,
@@ -59,9 +59,9 @@ struct State<W: World> {
 /// The world, locked while this exists.
 pub struct Locked<'a, W: World>(MutexGuard<'a, State<W>>);
 
-// === impl Work ===
+// === impl Handle ===
 
-impl<W: World> Work<W> {
+impl<W: World> Handle<W> {
     pub(crate) fn new(
         world: W,
         writers: Vec<Arc<Writer>>,
@@ -113,7 +113,7 @@ impl<W: World> Work<W> {
     }
 
     /// Changes the world, and wakes the keys that the change concerns.
-    pub fn change<T>(&self, change: impl FnOnce(&mut W, &mut Wakes<W>) -> T) -> T {
+    pub fn change<T>(&self, change: impl FnOnce(&mut W, &mut Wake<W>) -> T) -> T {
         self.update(|state, wakes| change(&mut state.world, wakes))
     }
 
@@ -152,9 +152,9 @@ impl<W: World> Work<W> {
         let lane = W::LANES[W::lane(&key)].name;
         let waited = begun.saturating_duration_since(since);
         self.metrics.waited(lane, waited);
-        let done = W::work(self, &key).await;
+        let done = W::reconcile(self, &key).await;
         let now = queue::now();
-        let succeeded = !matches!(done, Done::Failed { .. });
+        let succeeded = !matches!(done, Next::Failed { .. });
         let took = now.saturating_duration_since(begun);
         self.metrics
             .reconciled(W::reconciler(&key), succeeded, took);
@@ -170,8 +170,8 @@ impl<W: World> Work<W> {
     }
 
     /// Changes the state, and wakes the keys that the change concerns, once all kinds have been listed.
-    fn update<T>(&self, change: impl FnOnce(&mut State<W>, &mut Wakes<W>) -> T) -> T {
-        let mut wakes = Wakes::default();
+    fn update<T>(&self, change: impl FnOnce(&mut State<W>, &mut Wake<W>) -> T) -> T {
+        let mut wakes = Wake::default();
         let rows = self.rows();
         let mut state = self.state();
         let changed = change(&mut state, &mut wakes);
@@ -231,7 +231,7 @@ impl<W: World> Work<W> {
     }
 }
 
-impl<W: World> Counted for Work<W> {
+impl<W: World> Counted for Handle<W> {
     fn is_primed(&self) -> bool {
         is_primed(&self.rows(), &self.state().seen)
     }

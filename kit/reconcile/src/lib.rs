@@ -17,7 +17,7 @@
 //! - A settled controller writes nothing, and sends no request except watches, which are renewed every five minutes.
 //!
 //! A controller may use several API servers ([`Watched::on`], [`World::server`]), and may add and remove rows while it runs
-//! ([`Work::watch`], [`Work::unwatch`]). A process that only reads one object uses [`follow_one`].
+//! ([`Handle::watch`], [`Handle::unwatch`]). A process that only reads one object uses [`follow_one`].
 //!
 //! # A reconciler of one kind
 //! ```no_run
@@ -27,6 +27,7 @@
 mod apart;
 mod engine;
 mod events;
+mod handle;
 mod limit;
 mod metrics;
 mod object;
@@ -40,13 +41,13 @@ mod testing;
 mod trim;
 mod watch;
 mod watched;
-mod work;
 mod world;
 mod writer;
 
 pub use apart::apart;
 pub use engine::{Ended, Engine, Settings};
 pub use events::{Reference, Regarding};
+pub use handle::{Handle, Locked, ROUNDS, WriteOutcome, failed, never_settled, now};
 pub use limit::Limit;
 pub use metrics::Metrics;
 pub use object::{Item, Meta, RawObject};
@@ -56,6 +57,5 @@ pub use seen::{Seen, Source};
 pub use trim::{First, Keep, LabelKeys, trim};
 pub use watch::WatchError;
 pub use watched::Watched;
-pub use work::{Locked, ROUNDS, Work, WriteOutcome, failed, never_settled, now};
-pub use world::{Lane, Sight, Wakes, World};
+pub use world::{Lane, Report, Wake, World};
 pub use writer::{Writer, Written};

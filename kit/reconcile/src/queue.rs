@@ -34,7 +34,7 @@ pub struct Queue<K> {
 
 /// The result of work on a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Done {
+pub enum Next {
     /// Nothing is due now.
     Settled {
         /// When to work on the key again at the latest.
@@ -130,7 +130,7 @@ impl<K: Clone + Eq + Hash> Queue<K> {
     }
 
     /// Notes the end of work on a key.
-    pub fn done(&self, key: &K, done: Done, now: Instant) {
+    pub fn done(&self, key: &K, done: Next, now: Instant) {
         self.lock().done(key, done, now);
         self.changed.notify_one();
     }
@@ -230,14 +230,14 @@ impl<K: Clone + Eq + Hash> Inner<K> {
         Ok((key, since))
     }
 
-    fn done(&mut self, key: &K, done: Done, now: Instant) {
+    fn done(&mut self, key: &K, done: Next, now: Instant) {
         let Some(state) = self.keys.get_mut(key) else {
             return;
         };
         state.working = false;
         let woken = std::mem::take(&mut state.again);
         let again = match done {
-            Done::Settled { again, pause } => {
+            Next::Settled { again, pause } => {
                 state.failures = 0;
                 state.failing = None;
                 state.pause = pause;
@@ -248,14 +248,14 @@ impl<K: Clone + Eq + Hash> Inner<K> {
                     again.into_iter().chain(pause).min()
                 }
             }
-            Done::Rests { again, until } => {
+            Next::Rests { again, until } => {
                 state.failures = 0;
                 state.failing = None;
                 state.pause = Some(until);
                 state.idle = !woken && again.is_none();
                 Some(again.filter(|_| !woken).map_or(until, |it| it.max(until)))
             }
-            Done::Failed { wait } => {
+            Next::Failed { wait } => {
                 let backoff = Backoff::pause_of(FIRST_WAIT, LONGEST_WAIT, state.failures);
                 state.failures = state.failures.saturating_add(1);
                 state.failing.get_or_insert(now);

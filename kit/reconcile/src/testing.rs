@@ -14,12 +14,12 @@ use prometheus::Registry;
 use serde_json::{Value, json};
 
 use crate::engine::{Engine, Settings};
+use crate::handle::Handle;
 use crate::metrics::Metrics;
 use crate::object::Meta;
 use crate::watch::WatchError;
 use crate::watched::Watched;
-use crate::work::Work;
-use crate::world::{Lane, Sight, Wakes, World};
+use crate::world::{Lane, Report, Wake, World};
 
 /// A write of this object that fails with 404 may succeed later.
 pub(crate) const APPEARS_LATER: &str = "appears-later";
@@ -50,12 +50,12 @@ impl World for Values {
         "values"
     }
 
-    fn apply(&mut self, kind: u8, it: &Meta, value: String, _: Sight, wakes: &mut Wakes<Self>) {
+    fn apply(&mut self, kind: u8, it: &Meta, value: String, _: Report, wakes: &mut Wake<Self>) {
         self.values.insert((kind, it.name.clone()), value);
         wakes.wake((kind, it.name.clone()));
     }
 
-    fn gone(&mut self, kind: u8, _: &str, name: &str, wakes: &mut Wakes<Self>) {
+    fn gone(&mut self, kind: u8, _: &str, name: &str, wakes: &mut Wake<Self>) {
         self.values.remove(&(kind, name.to_owned()));
         wakes.wake((kind, name.to_owned()));
     }
@@ -68,7 +68,7 @@ impl World for Values {
         self.unreadable += 1;
     }
 
-    fn lost_sight(&mut self, _: u8, error: &WatchError, _: Now, _: &mut Wakes<Self>) {
+    fn lost_sight(&mut self, _: u8, error: &WatchError, _: Now, _: &mut Wake<Self>) {
         self.sights.push(error.code);
     }
 
@@ -76,7 +76,7 @@ impl World for Values {
         self.rewinds.push((from, to));
     }
 
-    fn regained_sight(&mut self, _: u8, _: Now, _: &mut Wakes<Self>) {
+    fn regained_sight(&mut self, _: u8, _: Now, _: &mut Wake<Self>) {
         self.sights.push(0);
     }
 
@@ -155,8 +155,8 @@ pub(crate) fn engine(world: Values, servers: Vec<HubApi>) -> (Engine<Values>, Re
     (Engine::new(world, servers, settings, metrics), registry)
 }
 
-pub(crate) fn work(api: HubApi) -> Arc<Work<Values>> {
-    engine(Values::default(), vec![api]).0.work().clone()
+pub(crate) fn work(api: HubApi) -> Arc<Handle<Values>> {
+    engine(Values::default(), vec![api]).0.handle().clone()
 }
 
 /// An API server that answers so: method, path and query, body; to code and body.

@@ -11,7 +11,7 @@ use crate::object::Item;
 
 /// A kind that is watched: its resource, a selection of its objects, and the function that reads an object.
 ///
-/// Rows may be added and removed while the controller runs, see [`Work::watch`](crate::Work::watch).
+/// Rows may be added and removed while the controller runs, see [`Handle::watch`](crate::Handle::watch).
 pub struct Watched<F> {
     pub(crate) group: Cow<'static, str>,
     pub(crate) versions: Vec<Cow<'static, str>>,

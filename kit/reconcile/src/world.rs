@@ -7,16 +7,16 @@ use std::time::Duration;
 use berth_api::Now;
 use berth_api::plan::{Plan, Write, WriteFailure};
 
+use crate::handle::Handle;
 use crate::object::Meta;
-use crate::queue::Done;
+use crate::queue::Next;
 use crate::seen::Source;
 use crate::watch::WatchError;
-use crate::work::Work;
 
 /// The facts that a controller keeps of its API servers, and its decisions.
 ///
 /// Functions with `self` are called while the world is locked: they must be quick, and do no I/O. A controller that has to call
-/// the API server before it decides implements [`World::work`].
+/// the API server before it decides implements [`World::reconcile`].
 pub trait World: Sized + Send + 'static {
     /// A kind that is watched: an enum, or an index if kinds are only known at run time.
     type Kind: Copy + Eq + Hash + Debug + Send + Sync + 'static;
@@ -49,12 +49,12 @@ pub trait World: Sized + Send + 'static {
         kind: Self::Kind,
         object: &Meta,
         fact: Self::Fact,
-        sight: Sight,
-        wakes: &mut Wakes<Self>,
+        sight: Report,
+        wakes: &mut Wake<Self>,
     );
 
     /// Removes an object that does not exist any more.
-    fn gone(&mut self, kind: Self::Kind, namespace: &str, name: &str, wakes: &mut Wakes<Self>);
+    fn gone(&mut self, kind: Self::Kind, namespace: &str, name: &str, wakes: &mut Wake<Self>);
 
     /// All keys. They are woken once, when all kinds have been listed.
     fn all(&self) -> Vec<Self::Key>;
@@ -90,7 +90,7 @@ pub trait World: Sized + Send + 'static {
     fn went_back(&mut self, _kind: Self::Kind, _from: u64, _to: u64) {}
 
     /// Notes that a list of this kind was read to its end.
-    fn listed(&mut self, _kind: Self::Kind, _now: Now, _wakes: &mut Wakes<Self>) {}
+    fn listed(&mut self, _kind: Self::Kind, _now: Now, _wakes: &mut Wake<Self>) {}
 
     /// Notes that the watch of this kind failed.
     fn lost_sight(
@@ -98,12 +98,12 @@ pub trait World: Sized + Send + 'static {
         _kind: Self::Kind,
         _error: &WatchError,
         _now: Now,
-        _wakes: &mut Wakes<Self>,
+        _wakes: &mut Wake<Self>,
     ) {
     }
 
     /// Notes that the watch of this kind goes on after it had failed. What it had reported still holds.
-    fn regained_sight(&mut self, _kind: Self::Kind, _now: Now, _wakes: &mut Wakes<Self>) {}
+    fn regained_sight(&mut self, _kind: Self::Kind, _now: Now, _wakes: &mut Wake<Self>) {}
 
     /// The API server of a write: its place among those that the controller was given.
     fn server(_write: &Write) -> usize {
@@ -111,7 +111,7 @@ pub trait World: Sized + Send + 'static {
     }
 
     /// Works on a key. The default decides and writes until nothing is due.
-    fn work(on: &Work<Self>, key: &Self::Key) -> impl Future<Output = Done> + Send {
+    fn reconcile(on: &Handle<Self>, key: &Self::Key) -> impl Future<Output = Next> + Send {
         on.settle(key)
     }
 }
@@ -127,7 +127,7 @@ pub struct Lane {
 
 /// The circumstances of a report about an object.
 #[derive(Clone, Copy, Debug)]
-pub struct Sight {
+pub struct Report {
     /// The source of the report.
     pub source: Source,
     /// A list of its kind is being read.
@@ -138,7 +138,7 @@ pub struct Sight {
 
 /// The keys that a change concerns.
 #[derive(Debug)]
-pub struct Wakes<W: World> {
+pub struct Wake<W: World> {
     pub(crate) keys: Vec<W::Key>,
     pub(crate) lists: Vec<W::Kind>,
 }
@@ -152,10 +152,10 @@ impl Lane {
     }
 }
 
-// === impl Wakes ===
+// === impl Wake ===
 
-impl<W: World> Wakes<W> {
-    /// Wakes a key.
+impl<W: World> Wake<W> {
+    /// Wake a key.
     pub fn wake(&mut self, key: W::Key) {
         self.keys.push(key);
     }
@@ -167,13 +167,13 @@ impl<W: World> Wakes<W> {
     }
 }
 
-impl<W: World> Extend<W::Key> for Wakes<W> {
+impl<W: World> Extend<W::Key> for Wake<W> {
     fn extend<I: IntoIterator<Item = W::Key>>(&mut self, keys: I) {
         self.keys.extend(keys);
     }
 }
 
-impl<W: World> Default for Wakes<W> {
+impl<W: World> Default for Wake<W> {
     fn default() -> Self {
         Self {
             keys: Vec::new(),

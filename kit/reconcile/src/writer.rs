@@ -163,7 +163,7 @@ impl Writer {
     }
 
     /// Makes a call that no [`Action`] describes, within the same bounds. The caller applies the response with
-    /// [`Work::observed`](crate::Work::observed) or [`Work::gone`](crate::Work::gone).
+    /// [`Handle::observed`](crate::Handle::observed) or [`Handle::gone`](crate::Handle::gone).
     ///
     /// # Errors
     /// The API server refused it, or did not respond in time. In the second case it may have been carried out.

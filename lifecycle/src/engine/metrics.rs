@@ -4,7 +4,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use berth_reconcile::Work;
+use berth_reconcile::Handle;
 use prometheus::core::{Collector, Desc};
 use prometheus::proto::MetricFamily;
 use prometheus::{IntCounter, IntCounterVec, IntGaugeVec, Opts, Registry};
@@ -24,7 +24,7 @@ pub struct Metrics {
 /// Gauges of the running reconcilers, computed on scrape.
 #[derive(Clone)]
 struct Gauges {
-    of: Arc<Mutex<Weak<Work<Lifecycle>>>>,
+    of: Arc<Mutex<Weak<Handle<Lifecycle>>>>,
     clusters: IntGaugeVec,
     leases: IntGaugeVec,
 }
@@ -84,7 +84,7 @@ impl Metrics {
     }
 
     /// Reports the clusters and leases of these reconcilers from now on.
-    pub(super) fn begun(&self, work: &Arc<Work<Lifecycle>>) {
+    pub(super) fn begun(&self, work: &Arc<Handle<Lifecycle>>) {
         *self.gauges.of() = Arc::downgrade(work);
     }
 
@@ -109,7 +109,7 @@ impl Gauges {
         })
     }
 
-    fn of(&self) -> MutexGuard<'_, Weak<Work<Lifecycle>>> {
+    fn of(&self) -> MutexGuard<'_, Weak<Handle<Lifecycle>>> {
         self.of.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use berth_hub::HubApi;
 use berth_lease::Term;
-use berth_reconcile::{Settings, Work};
+use berth_reconcile::{Handle, Settings};
 use tokio_util::sync::CancellationToken;
 
 pub use berth_reconcile::{Ended, Limit};
@@ -34,7 +34,7 @@ pub struct Engine {
 
 /// The progress of the reconcilers' first lists.
 #[derive(Clone)]
-pub struct Progress(Arc<Work<Lifecycle>>);
+pub struct Progress(Arc<Handle<Lifecycle>>);
 
 // === impl Engine ===
 
@@ -63,14 +63,14 @@ impl Engine {
         let servers = vec![(api, limit)];
         let engine = berth_reconcile::Engine::new(world, servers, settings, metrics.common());
         for kind in Kind::needed(gates) {
-            engine.work().watch(kind, kind.watched(&labels, gates));
+            engine.handle().watch(kind, kind.watched(&labels, gates));
         }
         Self { engine, metrics }
     }
 
     /// The progress, also while they run.
     pub fn progress(&self) -> Progress {
-        Progress(self.engine.work().clone())
+        Progress(self.engine.handle().clone())
     }
 
     /// Runs until `stop` is cancelled, or until the term is over. Nothing is written after it returns.
@@ -78,7 +78,7 @@ impl Engine {
     /// # Errors
     /// A task that should run forever ended.
     pub async fn run(self, stop: CancellationToken) -> Result<(), Ended> {
-        self.metrics.begun(self.engine.work());
+        self.metrics.begun(self.engine.handle());
         let ended = self.engine.run(stop).await;
         self.metrics.over();
         ended

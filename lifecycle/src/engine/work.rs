@@ -5,21 +5,21 @@ pub(super) mod csr;
 
 use std::sync::Arc;
 
-use berth_reconcile::queue::Done;
-use berth_reconcile::{Work, failed, now};
+use berth_reconcile::queue::Next;
+use berth_reconcile::{Handle, failed, now};
 
 use super::view::Key;
 use super::world::Lifecycle;
 use crate::{failures, status};
 
 /// Nothing is due.
-const SETTLED: Done = Done::Settled {
+const SETTLED: Next = Next::Settled {
     again: None,
     pause: None,
 };
 
 /// Works on the roles that all agents share. The clusters that wait for them report what failed.
-pub(super) async fn common_roles(on: &Work<Lifecycle>) -> Done {
+pub(super) async fn common_roles(on: &Handle<Lifecycle>) -> Next {
     let done = on.attempt(&Key::CommonRoles).await;
     let lasted = on.failing_for(&Key::CommonRoles, now().instant);
     let failures = done.as_ref().err().into_iter().flatten();
@@ -36,7 +36,7 @@ pub(super) async fn common_roles(on: &Work<Lifecycle>) -> Done {
 }
 
 /// Works on a ClusterProfile. A namespace that is being deleted is left alone for a while.
-pub(super) async fn profile(on: &Work<Lifecycle>, key: &Key, namespace: &Arc<str>) -> Done {
+pub(super) async fn profile(on: &Handle<Lifecycle>, key: &Key, namespace: &Arc<str>) -> Next {
     let failures = match on.attempt(key).await {
         Ok(done) => return done,
         Err(failures) => failures,

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use berth_api::Now;
 use berth_api::plan::{Plan, WriteFailure};
-use berth_reconcile::queue::Done;
-use berth_reconcile::{LabelKeys, Lane, Meta, Sight, Wakes, WatchError, Work, World};
+use berth_reconcile::queue::Next;
+use berth_reconcile::{Handle, LabelKeys, Lane, Meta, Report, Wake, WatchError, World};
 use futures::lock::Mutex;
 
 use super::kinds::{Fact, Kind};
@@ -97,7 +97,7 @@ impl Lifecycle {
     }
 
     /// Lists the clusters again if a set reads labels that were not kept (of clusters with very many labels).
-    fn need_labels_of(&self, set: &str, wakes: &mut Wakes<Self>) {
+    fn need_labels_of(&self, set: &str, wakes: &mut Wake<Self>) {
         let Some((set, _)) = self.view.set(set) else {
             return;
         };
@@ -177,8 +177,8 @@ impl World for Lifecycle {
         }
     }
 
-    fn apply(&mut self, kind: Kind, _: &Meta, fact: Fact, sight: Sight, wakes: &mut Wakes<Self>) {
-        let Sight { source, now, .. } = sight;
+    fn apply(&mut self, kind: Kind, _: &Meta, fact: Fact, sight: Report, wakes: &mut Wake<Self>) {
+        let Report { source, now, .. } = sight;
         self.view.lists_leases = kind == Kind::Lease && sight.is_listing;
         match &fact {
             Fact::Object(object) => self.view.apply(kind, object, source, now),
@@ -190,7 +190,7 @@ impl World for Lifecycle {
         }
     }
 
-    fn gone(&mut self, kind: Kind, namespace: &str, name: &str, wakes: &mut Wakes<Self>) {
+    fn gone(&mut self, kind: Kind, namespace: &str, name: &str, wakes: &mut Wake<Self>) {
         self.view.remove(kind, namespace, name);
         wakes.extend(self.view.wakes());
     }
@@ -199,7 +199,7 @@ impl World for Lifecycle {
         self.view.all()
     }
 
-    fn listed(&mut self, kind: Kind, now: Now, wakes: &mut Wakes<Self>) {
+    fn listed(&mut self, kind: Kind, now: Now, wakes: &mut Wake<Self>) {
         match kind {
             Kind::Lease => self.view.sees_leases(now),
             Kind::Profile => self.view.profiles_are_listed(),
@@ -208,7 +208,7 @@ impl World for Lifecycle {
         wakes.extend(self.view.wakes());
     }
 
-    fn lost_sight(&mut self, kind: Kind, error: &WatchError, now: Now, _: &mut Wakes<Self>) {
+    fn lost_sight(&mut self, kind: Kind, error: &WatchError, now: Now, _: &mut Wake<Self>) {
         self.view.lost_sight(kind, now);
         let is_missing = kind == Kind::Profile && error.code == 404;
         if is_missing && self.view.profiles_are_missing() {
@@ -267,10 +267,12 @@ impl World for Lifecycle {
         plan.unwrap_or_default()
     }
 
-    async fn work(on: &Work<Self>, key: &Key) -> Done {
+    async fn reconcile(on: &Handle<Self>, key: &Key) -> Next {
         match key {
-            Key::Cluster(name) | Key::Apart(_, name) => work::cluster::work(on, key, name).await,
-            Key::Csr(name) => work::csr::work(on, name).await,
+            Key::Cluster(name) | Key::Apart(_, name) => {
+                work::cluster::reconcile(on, key, name).await
+            }
+            Key::Csr(name) => work::csr::reconcile(on, name).await,
             Key::CommonRoles => work::common_roles(on).await,
             Key::Profile(namespace, _) => work::profile(on, key, namespace).await,
             Key::DefaultSets | Key::Set(_) | Key::Binding(..) => on.settle(key).await,

@@ -22,7 +22,7 @@ struct Change<'a> {
 }
 
 impl View {
-    /// Wakes the placements that may select from a set.
+    /// Wake the placements that may select from a set.
     pub(super) fn wake_users(&mut self, set: &str) {
         let namespaces = self.bound.get(set).cloned().unwrap_or_default();
         for namespace in &namespaces {
@@ -30,19 +30,19 @@ impl View {
         }
     }
 
-    /// Wakes all placements of a namespace: its number of bindings changes, which decides about their conditions.
+    /// Wake all placements of a namespace: its number of bindings changes, which decides about their conditions.
     pub(super) fn wake_all_in(&mut self, namespace: &str) {
         self.wake_those(namespace, |_, _| true);
     }
 
-    /// Wakes all placements of the namespaces with a binding of a set, which was created or deleted.
+    /// Wake all placements of the namespaces with a binding of a set, which was created or deleted.
     pub(super) fn wake_all_bound(&mut self, set: &str) {
         for namespace in &self.bound.get(set).cloned().unwrap_or_default() {
             self.wake_all_in(namespace);
         }
     }
 
-    /// Wakes the placements whose result depends on the difference between two states of a cluster. `left` and `entered` are the sets
+    /// Wake the placements whose result depends on the difference between two states of a cluster. `left` and `entered` are the sets
     /// whose member it was and is no more, and the other way round.
     pub(super) fn wake_for_cluster(
         &mut self,
@@ -77,7 +77,7 @@ impl View {
         }
     }
 
-    /// Wakes the placements whose result depends on the labels, claims or amounts in which two states of a cluster differ. Nothing else of it
+    /// Wake the placements whose result depends on the labels, claims or amounts in which two states of a cluster differ. Nothing else of it
     /// that placements read has changed.
     pub(super) fn wake_for_difference(
         &mut self,
@@ -102,7 +102,7 @@ impl View {
         self.wakes.extend(keys);
     }
 
-    /// Wakes the placements that may select from a set whose members are unknown: they may have decided for the cluster.
+    /// Wake the placements that may select from a set whose members are unknown: they may have decided for the cluster.
     pub(super) fn wake_users_of_broken_sets(&mut self) {
         let broken = self.sets.iter().filter(|(_, set)| set.membership.is_err());
         let broken: Vec<_> = broken.map(|(name, _)| name.clone()).collect();
@@ -111,7 +111,7 @@ impl View {
         }
     }
 
-    /// Wakes the placements that read the AddOnPlacementScores of this name of a cluster.
+    /// Wake the placements that read the AddOnPlacementScores of this name of a cluster.
     pub(super) fn wake_readers(&mut self, cluster: &str, scores: &str) {
         let Some(slot) = self.clusters.find(cluster) else {
             return;
@@ -127,12 +127,12 @@ impl View {
         }
     }
 
-    /// Wakes the placements that read whole ManagedClusters.
+    /// Wake the placements that read whole ManagedClusters.
     pub(crate) fn wake_readers_of_objects(&mut self) {
         self.wakes.extend(self.cel.iter().cloned());
     }
 
-    /// Wakes the placements that read the whole ManagedCluster in this slot.
+    /// Wake the placements that read the whole ManagedCluster in this slot.
     pub(super) fn wake_readers_of_object(&mut self, slot: usize) {
         let reads = |key: &&Key| {
             let placement = self.placement(key);

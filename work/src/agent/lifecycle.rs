@@ -9,7 +9,7 @@ use std::time::Instant;
 use berth_api::labels::{APPLIED_MANIFEST_WORK_CLEANUP, MANIFEST_WORK_CLEANUP};
 use berth_api::plan::{Action, Plan, Target, Write};
 use berth_api::work::{AppliedManifestWork, ManifestWork};
-use berth_reconcile::{Work, now};
+use berth_reconcile::{Handle, now};
 use berth_work_core::labels_due;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::{Map, Value, json};
@@ -82,7 +82,7 @@ pub(crate) fn corrects(world: &Agent, name: &str) -> Option<(u64, Option<Instant
 }
 
 /// Notes a correction. It is undone if it was the last one, too.
-pub(crate) fn corrected(on: &Work<Agent>, name: &str, mark: u64) {
+pub(crate) fn corrected(on: &Handle<Agent>, name: &str, mark: u64) {
     let contested = on.change(|world, _| {
         let applied_name: Arc<str> = world.applied_name(name).into();
         let applied = world.applied.get(&applied_name).cloned()?;

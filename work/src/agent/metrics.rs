@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use berth_reconcile::Work;
+use berth_reconcile::Handle;
 use prometheus::core::{Collector, Desc};
 use prometheus::proto::MetricFamily;
 use prometheus::{IntCounter, IntGauge, IntGaugeVec, Opts, Registry};
@@ -21,7 +21,7 @@ pub struct Metrics {
 /// Gauges of the running agent, computed on scrape.
 #[derive(Clone)]
 struct Gauges {
-    of: Arc<Mutex<Weak<Work<Agent>>>>,
+    of: Arc<Mutex<Weak<Handle<Agent>>>>,
     works: IntGauge,
     objects: IntGaugeVec,
     rows: IntGaugeVec,
@@ -88,7 +88,7 @@ impl Metrics {
     }
 
     /// Reports the works and objects of this agent from now on, as long as it exists.
-    pub(crate) fn begun(&self, work: &Arc<Work<Agent>>) {
+    pub(crate) fn begun(&self, work: &Arc<Handle<Agent>>) {
         *self.gauges.of() = Arc::downgrade(work);
     }
 }
@@ -122,7 +122,7 @@ impl Gauges {
         })
     }
 
-    fn of(&self) -> MutexGuard<'_, Weak<Work<Agent>>> {
+    fn of(&self) -> MutexGuard<'_, Weak<Handle<Agent>>> {
         self.of.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -99,7 +99,7 @@ pub async fn run(
         );
         let engine = engine(settings, &connection, hub, managed, term.clone(), metrics);
         let end = stop.child_token();
-        metrics.begun(engine.work());
+        metrics.begun(engine.handle());
         let ended = engine.run(end.clone());
         tokio::pin!(ended);
         tokio::select! {
@@ -141,7 +141,7 @@ fn engine(
         },
         metrics.common(),
     );
-    let work = engine.work();
+    let work = engine.handle();
     let works = Watched::new("manifestworks", facts::works(), facts::work)
         .on(HUB)
         .within(&*connection.cluster);

@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use berth_api::plan::Event;
 use berth_api::work::ManifestWork;
 use berth_hub::{CallError, Cause};
-use berth_reconcile::queue::Done;
-use berth_reconcile::{Reference, Regarding, Work, failed, now};
+use berth_reconcile::queue::Next;
+use berth_reconcile::{Handle, Reference, Regarding, failed, now};
 use berth_work_core::report::Applied;
 use berth_work_core::spending::Spending;
 use berth_work_core::{Retry, Unusable};
@@ -53,10 +53,10 @@ enum End {
 }
 
 /// Works on a ManifestWork.
-pub(crate) async fn work(on: &Work<Agent>, name: &Arc<str>) -> Done {
+pub(crate) async fn reconcile(on: &Handle<Agent>, name: &Arc<str>) -> Next {
     room::decide(on);
     if let Err(error) = room::read(on, name).await {
-        return Done::Failed {
+        return Next::Failed {
             wait: error.retry_after(),
         };
     }
@@ -87,7 +87,7 @@ pub(crate) async fn work(on: &Work<Agent>, name: &Arc<str>) -> Done {
         Ok(again) => settled(again.into_iter().chain(corrects_again).min()),
         Err(error) => {
             tracing::debug!(work = &**name, %error, "the managed cluster does not respond");
-            Done::Failed {
+            Next::Failed {
                 wait: error.retry_after(),
             }
         }
@@ -95,7 +95,7 @@ pub(crate) async fn work(on: &Work<Agent>, name: &Arc<str>) -> Done {
 }
 
 /// At the start, maps all works before the first kind is listed: so the lists show which of their objects exist.
-async fn prepare(on: &Work<Agent>) {
+async fn prepare(on: &Handle<Agent>) {
     let guard = Arc::clone(&on.world().preparing);
     let mut is_prepared = guard.lock().await;
     if std::mem::replace(&mut *is_prepared, true) {
@@ -128,7 +128,7 @@ fn ready(world: &Agent, name: &str) -> Option<Ready> {
 /// # Errors
 /// The managed cluster does not respond.
 async fn pass(
-    on: &Work<Agent>,
+    on: &Handle<Agent>,
     name: &Arc<str>,
     ready: &Ready,
 ) -> Result<Option<Instant>, CallError> {
@@ -158,7 +158,7 @@ async fn pass(
 }
 
 /// Tries each manifest that is due.
-async fn try_each(on: &Work<Agent>, name: &Arc<str>, ready: &Ready, frozen: bool) -> End {
+async fn try_each(on: &Handle<Agent>, name: &Arc<str>, ready: &Ready, frozen: bool) -> End {
     let count = on.world().progress.get(name).map_or(0, |it| it.slots.len());
     let mut again: Option<Instant> = None;
     let mut silences = 0;
@@ -194,7 +194,7 @@ async fn try_each(on: &Work<Agent>, name: &Arc<str>, ready: &Ready, frozen: bool
 
 /// Does what is due for a manifest, and notes what became of it. Returns when to try again, and why there was no usable response.
 async fn carry_out(
-    on: &Work<Agent>,
+    on: &Handle<Agent>,
     name: &Arc<str>,
     ready: &Ready,
     (at, frozen): (usize, bool),
@@ -292,7 +292,7 @@ async fn carry_out(
 }
 
 /// Notes that an object which is not updated any more counts as applied.
-fn keep(on: &Work<Agent>, name: &str, at: usize) {
+fn keep(on: &Handle<Agent>, name: &str, at: usize) {
     on.change(|world, _| {
         if let Some(slot) = world.slot(name, at) {
             slot.applied = Some(Applied::Complete);
@@ -301,7 +301,7 @@ fn keep(on: &Work<Agent>, name: &str, at: usize) {
 }
 
 /// Notes that a manifest is not applied yet, as its work has spent too much.
-fn postpone(on: &Work<Agent>, name: &str, at: usize) {
+fn postpone(on: &Handle<Agent>, name: &str, at: usize) {
     on.change(|world, _| {
         let slot = world.slot(name, at);
         if let Some(slot) = slot.filter(|it| it.applied != Some(Applied::Complete)) {
@@ -313,7 +313,7 @@ fn postpone(on: &Work<Agent>, name: &str, at: usize) {
 }
 
 /// A manifest waits, as its object could not be asked for: longer each time. Returns until when.
-fn waits(on: &Work<Agent>, name: &Arc<str>, at: usize) -> Option<Instant> {
+fn waits(on: &Handle<Agent>, name: &Arc<str>, at: usize) -> Option<Instant> {
     let now = now().instant;
     on.change(|world, _| {
         let slot = world.slot(name, at)?;
@@ -324,7 +324,7 @@ fn waits(on: &Work<Agent>, name: &Arc<str>, at: usize) -> Option<Instant> {
 
 /// Maps a manifest whose kind was not served. If the work has its CustomResourceDefinition, waits for it.
 async fn map(
-    on: &Work<Agent>,
+    on: &Handle<Agent>,
     name: &Arc<str>,
     ready: &Ready,
     at: usize,
@@ -390,12 +390,12 @@ fn defined(work: &ManifestWork) -> HashSet<(String, String)> {
         .collect()
 }
 
-fn settled(again: Option<Instant>) -> Done {
-    Done::Settled { again, pause: None }
+fn settled(again: Option<Instant>) -> Next {
+    Next::Settled { again, pause: None }
 }
 
 /// Reports a failure by Events about the ManifestWork, on the hub, and about the AppliedManifestWork, on the cluster.
-fn tell(on: &Work<Agent>, ready: &Ready, entry: &Entry, failure: &str) {
+fn tell(on: &Handle<Agent>, ready: &Ready, entry: &Entry, failure: &str) {
     let (kind, object) = (&entry.served.kind, &entry.object);
     let (namespace, name) = (object.namespace(), object.name());
     let event = |of: Option<String>| Event {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use berth_api::GroupVersionResource;
-use berth_reconcile::{Wakes, WatchError, Watched, Work, now};
+use berth_reconcile::{Handle, Wake, WatchError, Watched, now};
 use berth_work_core::executor::{self, Account};
 use berth_work_core::grants::{self, Accounts, Grants, Rbac, RbacName};
 
@@ -153,7 +153,7 @@ impl Permissions {
 }
 
 /// Watches roles and bindings while a ManifestWork has an executor.
-pub(crate) fn update(on: &Work<Agent>) {
+pub(crate) fn update(on: &Handle<Agent>) {
     let change = on.change(|world, _| {
         let has_executor = |it: &Progress| it.source.spec.executor.is_some();
         let is_needed = world.progress.values().any(has_executor);
@@ -183,7 +183,7 @@ impl Agent {
         name: RbacName,
         object: Rbac,
         now: Instant,
-        wakes: &mut Wakes<Self>,
+        wakes: &mut Wake<Self>,
     ) {
         let concerned = self.permissions.sees(kind, name, object);
         self.ask_again(&concerned, now, wakes);
@@ -194,13 +194,13 @@ impl Agent {
         kind: RbacKind,
         name: &RbacName,
         now: Instant,
-        wakes: &mut Wakes<Self>,
+        wakes: &mut Wake<Self>,
     ) {
         let concerned = self.permissions.gone(kind, name);
         self.ask_again(&concerned, now, wakes);
     }
 
-    pub(crate) fn permissions_listed(&mut self, kind: RbacKind, wakes: &mut Wakes<Self>) {
+    pub(crate) fn permissions_listed(&mut self, kind: RbacKind, wakes: &mut Wake<Self>) {
         if self.permissions.turns(kind, Sight::Listed) && !self.permissions.is_waiting() {
             wakes.extend(self.works_with_executors());
         }
@@ -211,7 +211,7 @@ impl Agent {
         &mut self,
         kind: RbacKind,
         error: &WatchError,
-        wakes: &mut Wakes<Self>,
+        wakes: &mut Wake<Self>,
     ) {
         if !self.permissions.fails(kind, error.code) {
             return;
@@ -237,7 +237,7 @@ impl Agent {
         works.map(|(name, _)| Key::Work(Arc::clone(name))).collect()
     }
 
-    fn ask_again(&mut self, concerned: &Accounts, now: Instant, wakes: &mut Wakes<Self>) {
+    fn ask_again(&mut self, concerned: &Accounts, now: Instant, wakes: &mut Wake<Self>) {
         if concerned.is_empty() {
             return;
         }

@@ -8,7 +8,7 @@ use std::time::Instant;
 use berth_api::plan::{Action, Target, Write};
 use berth_api::work::{AppliedManifestResourceMeta, AppliedManifestWork};
 use berth_hub::CallError;
-use berth_reconcile::{Work, WriteOutcome, now};
+use berth_reconcile::{Handle, WriteOutcome, now};
 use berth_work_core::{Listed, Retry, identity, recorded, stale};
 use serde_json::{Value, json};
 
@@ -27,7 +27,7 @@ use super::world::Agent;
 /// # Errors
 /// The managed cluster does not respond. Objects that could not be deleted stay in the list, which is written first.
 pub(crate) async fn record(
-    on: &Work<Agent>,
+    on: &Handle<Agent>,
     name: &str,
     ready: &Ready,
     deletes: bool,
@@ -118,7 +118,7 @@ pub(crate) async fn record(
 }
 
 /// Notes that the list is as it should be now.
-fn wrote(on: &Work<Agent>, applied: &str, was_undone: bool) {
+fn wrote(on: &Handle<Agent>, applied: &str, was_undone: bool) {
     let contested = on.change(|world, _| {
         let (name, it) = world.applied.get_key_value(applied)?;
         let (name, it) = (Arc::clone(name), Arc::clone(it));

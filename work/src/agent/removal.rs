@@ -11,8 +11,8 @@ use berth_api::Now;
 use berth_api::labels::APPLIED_MANIFEST_WORK_CLEANUP;
 use berth_api::plan::{Event, Plan, Write};
 use berth_api::work::{AppliedManifestResourceMeta, AppliedManifestWork};
-use berth_reconcile::queue::Done;
-use berth_reconcile::{Reference, Regarding, Wakes, Work, WriteOutcome, now};
+use berth_reconcile::queue::Next;
+use berth_reconcile::{Handle, Reference, Regarding, Wake, WriteOutcome, now};
 use berth_work_core::{Eviction, HubView, eviction, waits_for};
 use jiff::SignedDuration;
 use serde_json::{Value, json};
@@ -61,7 +61,7 @@ impl Due {
 }
 
 /// Works on an AppliedManifestWork.
-pub(crate) async fn work(on: &Work<Agent>, name: &Arc<str>) -> Done {
+pub(crate) async fn reconcile(on: &Handle<Agent>, name: &Arc<str>) -> Next {
     let applied = on.world().applied.get(name).cloned();
     let Some(applied) = applied else {
         on.change(|world, _| {
@@ -93,7 +93,7 @@ pub(crate) async fn work(on: &Work<Agent>, name: &Arc<str>) -> Done {
 }
 
 /// Notes a write. It is undone if it was the last one, too.
-fn wrote(on: &Work<Agent>, name: &Arc<str>, due: Due) {
+fn wrote(on: &Handle<Agent>, name: &Arc<str>, due: Due) {
     let contested = on.change(|world, _| {
         let (part, mark) = (due.part(), due as u64);
         let was_undone = world.rivals.last(name, part) == Some(mark);
@@ -106,7 +106,7 @@ fn wrote(on: &Work<Agent>, name: &Arc<str>, due: Due) {
     }
 }
 
-fn tell_of_hold(on: &Work<Agent>, name: &Arc<str>) {
+fn tell_of_hold(on: &Handle<Agent>, name: &Arc<str>) {
     let held = on.world().applied.get(name).cloned();
     if let Some(held) = held
         && let Some(reason) = annotation(&held, HELD)
@@ -128,7 +128,7 @@ fn tell_of_hold(on: &Work<Agent>, name: &Arc<str>) {
 }
 
 /// Removes the objects of a deleted AppliedManifestWork, and then its finalizer.
-async fn remove(on: &Work<Agent>, name: &Arc<str>, applied: &AppliedManifestWork) -> Done {
+async fn remove(on: &Handle<Agent>, name: &Arc<str>, applied: &AppliedManifestWork) -> Next {
     let time = now().instant;
     let wait = on.world().removals.get(name).copied();
     if let Some(wait) = wait.filter(|it| it.until > time) {
@@ -153,7 +153,7 @@ async fn remove(on: &Work<Agent>, name: &Arc<str>, applied: &AppliedManifestWork
             let write = record::status(applied, "appliedResources", json!(pending));
             on.carry_out(vec![write]).await;
         }
-        return Done::Failed {
+        return Next::Failed {
             wait: error.retry_after(),
         };
     }
@@ -310,15 +310,15 @@ pub(crate) fn regarding(applied: &AppliedManifestWork) -> Regarding {
     }
 }
 
-fn settled(again: Option<Instant>) -> Done {
-    Done::Settled { again, pause: None }
+fn settled(again: Option<Instant>) -> Next {
+    Next::Settled { again, pause: None }
 }
 
 // === impl Agent ===
 
 impl Agent {
     /// Notes what the deletion of an AppliedManifestWork waits for, for the status of its ManifestWork.
-    fn waits_for(&mut self, applied: &Arc<str>, message: String, wakes: &mut Wakes<Self>) {
+    fn waits_for(&mut self, applied: &Arc<str>, message: String, wakes: &mut Wake<Self>) {
         let former = self.waits.insert(Arc::clone(applied), message);
         if former.as_ref() != self.waits.get(applied)
             && let Some(work) = self.work_of(applied)

@@ -3,7 +3,7 @@
 use berth_api::GroupVersionResource;
 use berth_api::work::AppliedManifestResourceMeta;
 use berth_hub::CallError;
-use berth_reconcile::Work;
+use berth_reconcile::Handle;
 use berth_work_core::{Removal, Removing, Step, kept_by};
 use futures::StreamExt;
 
@@ -23,7 +23,7 @@ pub(crate) type Left = (AppliedManifestResourceMeta, String);
 /// Removes objects on behalf of the AppliedManifestWork with this UID. Returns those that are not gone yet, each with the reason, and an
 /// error if a request got no response, or if the API server was too busy for one.
 pub(crate) async fn remove_all(
-    on: &Work<Agent>,
+    on: &Handle<Agent>,
     objects: &[AppliedManifestResourceMeta],
     owner: &str,
 ) -> (Vec<Left>, Option<CallError>) {
@@ -61,7 +61,7 @@ pub(crate) async fn remove_all(
 }
 
 async fn remove(
-    on: &Work<Agent>,
+    on: &Handle<Agent>,
     object: &AppliedManifestResourceMeta,
     owner: &str,
 ) -> Result<Removal, CallError> {

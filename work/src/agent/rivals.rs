@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use berth_api::plan::Event;
 use berth_api::work::{AppliedManifestResourceMeta, AppliedManifestWork};
-use berth_reconcile::Work;
+use berth_reconcile::Handle;
 use berth_work_core::{Contest, Patience};
 
 use super::MANAGED;
@@ -169,7 +169,7 @@ fn manager(applied: &AppliedManifestWork) -> &str {
 }
 
 /// Says that there is another agent.
-pub(crate) fn tell(on: &Work<Agent>, applied: &AppliedManifestWork) {
+pub(crate) fn tell(on: &Handle<Agent>, applied: &AppliedManifestWork) {
     let connection = Arc::clone(&on.world().connection);
     on.world().metrics.fought();
     let name = applied.metadata.name.as_deref().unwrap_or_default();

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use berth_api::work::ManifestWork;
 use berth_hub::{Call, CallError, segment};
-use berth_reconcile::{RawObject, Work, now};
+use berth_reconcile::{Handle, RawObject, now};
 use berth_work_core::budget::{Claim, Excess, message, refused};
 
 use super::HUB;
@@ -162,7 +162,7 @@ fn digest(work: &ManifestWork) -> u64 {
 }
 
 /// Decides which works are carried out, and forgets the manifests of the others.
-pub(crate) fn decide(on: &Work<Agent>) {
+pub(crate) fn decide(on: &Handle<Agent>) {
     let stripped = on.change(|world, wakes| {
         let changes = world.room.decide();
         let now = now().instant;
@@ -192,7 +192,7 @@ pub(crate) fn decide(on: &Work<Agent>) {
 ///
 /// # Errors
 /// The hub does not respond.
-pub(crate) async fn read(on: &Work<Agent>, name: &str) -> Result<(), CallError> {
+pub(crate) async fn read(on: &Handle<Agent>, name: &str) -> Result<(), CallError> {
     let path = {
         let world = on.world();
         if !world.room.misses(name) {

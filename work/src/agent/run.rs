@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use berth_hub::CallError;
-use berth_reconcile::{RawObject, Work};
+use berth_reconcile::{Handle, RawObject};
 use berth_work_core::{Failure, Outcome, Response, Retry, Step};
 
 use super::checks::Access;
@@ -70,7 +70,7 @@ impl Tried {
 
 impl Run {
     /// Sends requests until the object is as the manifest says, or one is refused.
-    pub(super) async fn send(self, on: &Work<Agent>) -> Result<Tried, CallError> {
+    pub(super) async fn send(self, on: &Handle<Agent>) -> Result<Tried, CallError> {
         let Self {
             entry,
             before,
@@ -168,7 +168,7 @@ impl Run {
 /// # Errors
 /// The managed cluster does not respond.
 pub(super) async fn refusal(
-    on: &Work<Agent>,
+    on: &Handle<Agent>,
     entry: &Entry,
     since: Option<Instant>,
 ) -> Result<Option<Denied>, CallError> {
@@ -182,7 +182,7 @@ pub(super) async fn refusal(
 }
 
 /// Notes the object of a response.
-fn saw(on: &Work<Agent>, entry: &Entry, object: &RawObject, may_spend: bool) {
+fn saw(on: &Handle<Agent>, entry: &Entry, object: &RawObject, may_spend: bool) {
     let (row, before) = {
         let world = on.world();
         (world.row(&entry.object), world.known(entry).clone())
@@ -220,7 +220,7 @@ fn saw(on: &Work<Agent>, entry: &Entry, object: &RawObject, may_spend: bool) {
 
 /// Reads an object that could not be applied, for the status, unless it was compared with its manifest. It may be known as an object of
 /// another ManifestWork.
-pub(super) async fn learn(on: &Work<Agent>, name: &str, at: usize, entry: &Entry) {
+pub(super) async fn learn(on: &Handle<Agent>, name: &str, at: usize, entry: &Entry) {
     if on.world().is_read(entry) {
         return;
     }
@@ -234,7 +234,7 @@ pub(super) async fn learn(on: &Work<Agent>, name: &str, at: usize, entry: &Entry
 /// # Errors
 /// The managed cluster does not respond.
 pub(super) async fn look(
-    on: &Work<Agent>,
+    on: &Handle<Agent>,
     entry: &Entry,
     may_spend: bool,
 ) -> Result<Option<String>, CallError> {
@@ -256,7 +256,7 @@ pub(super) async fn look(
 }
 
 /// Notes why an object could not be read, or that it could.
-pub(super) fn note(on: &Work<Agent>, name: &str, at: usize, unread: Option<String>) {
+pub(super) fn note(on: &Handle<Agent>, name: &str, at: usize, unread: Option<String>) {
     on.change(|world, _| {
         if let Some(slot) = world.slot(name, at) {
             slot.unread = unread;
@@ -265,14 +265,14 @@ pub(super) fn note(on: &Work<Agent>, name: &str, at: usize, unread: Option<Strin
 }
 
 /// Returns true if the watch has seen the object.
-fn is_seen(on: &Work<Agent>, entry: &Entry) -> bool {
+fn is_seen(on: &Handle<Agent>, entry: &Entry) -> bool {
     let row = on.world().row(&entry.object);
     let (namespace, name) = (entry.object.namespace(), entry.object.name());
     row.is_none_or(|row| on.is_seen(Kind::Objects(row), namespace, name))
 }
 
 /// Notes that the object does not exist.
-fn gone(on: &Work<Agent>, entry: &Entry) {
+fn gone(on: &Handle<Agent>, entry: &Entry) {
     let row = on.world().row(&entry.object);
     if let Some(row) = row {
         let (namespace, name) = (entry.object.namespace(), entry.object.name());

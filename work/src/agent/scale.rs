@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use berth_api::conditions::manifest_work::COMPLETE;
 use berth_api::work::ManifestWork;
-use berth_reconcile::Wakes;
+use berth_reconcile::Wake;
 use serde_json::{Value, json};
 
 use super::objects::Known;
@@ -110,7 +110,7 @@ fn to_decide_what_is_due_is_linear() {
 fn to_note_changes_of_all_objects_is_linear() {
     assert_linear_for(false, &|world| {
         let objects: Vec<_> = world.objects.keys().cloned().collect();
-        let mut wakes = Wakes::default();
+        let mut wakes = Wake::default();
         for object in &objects {
             world.sees(object, Known::Missing, &mut wakes);
             world.sees(object, Known::Unknown, &mut wakes);

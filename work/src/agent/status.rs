@@ -5,8 +5,8 @@ use std::sync::Arc;
 use berth_api::Now;
 use berth_api::plan::{Action, Plan, Target, Write};
 use berth_api::work::{ManifestResourceMeta, ManifestWork};
-use berth_reconcile::queue::Done;
-use berth_reconcile::{Work, failed};
+use berth_reconcile::queue::Next;
+use berth_reconcile::{Handle, failed};
 use berth_work_core::budget::{self, Excess};
 use berth_work_core::report::{self, Applied, Drift, Live, Observed, report};
 use serde_json::json;
@@ -22,7 +22,7 @@ use super::world::{Agent, Key};
 const STATUS: &str = "work-status";
 
 /// Writes the status of a ManifestWork when it changes.
-pub(crate) async fn work(on: &Work<Agent>, name: &Arc<str>) -> Done {
+pub(crate) async fn reconcile(on: &Handle<Agent>, name: &Arc<str>) -> Next {
     let done = on.attempt(&Key::Status(Arc::clone(name))).await;
     done.unwrap_or_else(|failures| {
         if failures.iter().any(|(failure, _)| failure.is_too_large()) {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use berth_reconcile::{Item, Watched, Work};
+use berth_reconcile::{Handle, Item, Watched};
 
 use super::MANAGED;
 use super::facts::Kind;
@@ -12,7 +12,7 @@ use super::world::Agent;
 const NAME: &str = "objects";
 
 /// Adds the rows that manifests need, and removes the others.
-pub(crate) fn update(on: &Work<Agent>) {
+pub(crate) fn update(on: &Handle<Agent>) {
     let guard = Arc::clone(&on.world().table);
     // The changes of two updates would mix.
     let _guard = guard

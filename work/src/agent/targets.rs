@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use berth_api::GroupVersionResource;
 use berth_api::work::{AppliedManifestWork, ManifestResourceMeta, ManifestWork};
-use berth_reconcile::Work;
+use berth_reconcile::Handle;
 use berth_work_core::config::Configs;
 use berth_work_core::order::{LAST, rank};
 use berth_work_core::report::Applied;
@@ -43,7 +43,7 @@ struct Shared<'a> {
 }
 
 /// Brings the manifests of a work up to date: maps each to its object. [`watch`] has to follow.
-pub(crate) async fn map(on: &Work<Agent>, name: &Arc<str>, ready: &Ready) {
+pub(crate) async fn map(on: &Handle<Agent>, name: &Arc<str>, ready: &Ready) {
     let owner = ready.owner();
     let is_known = {
         let world = on.world();
@@ -74,7 +74,7 @@ pub(crate) async fn map(on: &Work<Agent>, name: &Arc<str>, ready: &Ready) {
 
 /// Tries again to map a manifest whose kind was not served. Returns true if it is mapped now.
 pub(crate) async fn map_again(
-    on: &Work<Agent>,
+    on: &Handle<Agent>,
     name: &Arc<str>,
     ready: &Ready,
     ordinal: usize,
@@ -99,13 +99,13 @@ pub(crate) async fn map_again(
 }
 
 /// Watches the objects of all works that are mapped, and no others.
-pub(crate) fn watch(on: &Work<Agent>) {
+pub(crate) fn watch(on: &Handle<Agent>) {
     permissions::update(on);
     table::update(on);
 }
 
 /// Forgets a work: its objects are watched for other works only.
-pub(crate) fn forget(on: &Work<Agent>, name: &str) {
+pub(crate) fn forget(on: &Handle<Agent>, name: &str) {
     let was_known = on.change(|world, _| {
         let progress = world.progress.remove(name);
         for entry in progress.iter().flat_map(Progress::entries) {
@@ -183,7 +183,7 @@ fn remove(world: &mut Agent, entry: &Arc<Entry>) {
 }
 
 /// The slot of a manifest, and its rank.
-async fn slot(on: &Work<Agent>, shared: &mut Shared<'_>, ordinal: usize) -> (u32, Slot) {
+async fn slot(on: &Handle<Agent>, shared: &mut Shared<'_>, ordinal: usize) -> (u32, Slot) {
     let manifest = shared.source.spec.workload.manifests.get(ordinal);
     let read = manifest.map(|it| prescribed(ordinal, it));
     let prescribed = match read {

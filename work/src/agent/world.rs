@@ -7,8 +7,8 @@ use berth_api::Now;
 use berth_api::groups;
 use berth_api::plan::{Plan, Write};
 use berth_api::work::{AppliedManifestWork, ManifestWork};
-use berth_reconcile::queue::Done;
-use berth_reconcile::{Lane, Meta, Sight as Report, Wakes, WatchError, Work, World, now};
+use berth_reconcile::queue::Next;
+use berth_reconcile::{Handle, Lane, Meta, Report, Wake, WatchError, World, now};
 use berth_work_core::evaluate::FeedbackSettings;
 use berth_work_core::grants::RbacName;
 use berth_work_core::{budget, report};
@@ -170,8 +170,8 @@ impl Agent {
         self.awaited.remove(&row);
     }
 
-    /// Notes what is now known of an object. Wakes the works that it concerns.
-    pub(crate) fn sees(&mut self, id: &ObjectId, known: Known, wakes: &mut Wakes<Self>) {
+    /// Notes what is now known of an object. Wake the works that it concerns.
+    pub(crate) fn sees(&mut self, id: &ObjectId, known: Known, wakes: &mut Wake<Self>) {
         let Some(before) = self.objects.get_mut(id) else {
             return;
         };
@@ -263,7 +263,7 @@ impl Agent {
         &mut self,
         meta: &Meta,
         mut work: Arc<ManifestWork>,
-        wakes: &mut Wakes<Self>,
+        wakes: &mut Wake<Self>,
     ) {
         let name: Arc<str> = meta.name.as_str().into();
         let had = self.room.has(&name);
@@ -325,7 +325,7 @@ impl Agent {
         &mut self,
         meta: &Meta,
         applied: Arc<AppliedManifestWork>,
-        wakes: &mut Wakes<Self>,
+        wakes: &mut Wake<Self>,
     ) {
         let name: Arc<str> = meta.name.as_str().into();
         let former = self.applied.insert(Arc::clone(&name), Arc::clone(&applied));
@@ -352,7 +352,7 @@ impl Agent {
         &mut self,
         name: &str,
         definition: Option<Definition>,
-        wakes: &mut Wakes<Self>,
+        wakes: &mut Wake<Self>,
     ) {
         let former = match &definition {
             Some(it) => self.definitions.insert(name.into(), it.clone()),
@@ -382,7 +382,7 @@ impl Agent {
     }
 
     /// A row cannot be watched.
-    fn row_lost(&mut self, row: RowId, error: &WatchError, wakes: &mut Wakes<Self>) {
+    fn row_lost(&mut self, row: RowId, error: &WatchError, wakes: &mut Wake<Self>) {
         if error.code == 403 && self.rows.set_apart(row) {
             wakes.wake(Key::Table);
             return;
@@ -460,7 +460,7 @@ impl World for Agent {
         object: &Meta,
         fact: Fact,
         report: Report,
-        wakes: &mut Wakes<Self>,
+        wakes: &mut Wake<Self>,
     ) {
         match (kind, fact) {
             (Kind::Works, Fact::Work(work)) => self.work_changed(object, work, wakes),
@@ -485,7 +485,7 @@ impl World for Agent {
         }
     }
 
-    fn gone(&mut self, kind: Kind, namespace: &str, name: &str, wakes: &mut Wakes<Self>) {
+    fn gone(&mut self, kind: Kind, namespace: &str, name: &str, wakes: &mut Wake<Self>) {
         match kind {
             Kind::Works => {
                 if self.works.remove(name).is_some() {
@@ -555,7 +555,7 @@ impl World for Agent {
         }
     }
 
-    fn listed(&mut self, kind: Kind, _: Now, wakes: &mut Wakes<Self>) {
+    fn listed(&mut self, kind: Kind, _: Now, wakes: &mut Wake<Self>) {
         match kind {
             Kind::Objects(row) => {
                 self.rows.sees(row, Sight::Listed);
@@ -575,7 +575,7 @@ impl World for Agent {
         }
     }
 
-    fn lost_sight(&mut self, kind: Kind, error: &WatchError, _: Now, wakes: &mut Wakes<Self>) {
+    fn lost_sight(&mut self, kind: Kind, error: &WatchError, _: Now, wakes: &mut Wake<Self>) {
         match kind {
             Kind::Objects(row) => self.row_lost(row, error, wakes),
             Kind::Permissions(kind) => self.permissions_lost(kind, error, wakes),
@@ -583,7 +583,7 @@ impl World for Agent {
         }
     }
 
-    fn regained_sight(&mut self, kind: Kind, _: Now, wakes: &mut Wakes<Self>) {
+    fn regained_sight(&mut self, kind: Kind, _: Now, wakes: &mut Wake<Self>) {
         let is_polled = match kind {
             Kind::Objects(row) => self.rows.sight(row) == Some(&Sight::Polled),
             Kind::Permissions(kind) => self.permissions.is_polled(kind),
@@ -595,14 +595,14 @@ impl World for Agent {
         }
     }
 
-    async fn work(on: &Work<Self>, key: &Key) -> Done {
+    async fn reconcile(on: &Handle<Self>, key: &Key) -> Next {
         match key {
-            Key::Work(name) => pass::work(on, name).await,
-            Key::Status(name) => status::work(on, name).await,
-            Key::Applied(name) => removal::work(on, name).await,
+            Key::Work(name) => pass::reconcile(on, name).await,
+            Key::Status(name) => status::reconcile(on, name).await,
+            Key::Applied(name) => removal::reconcile(on, name).await,
             Key::Table => {
                 table::update(on);
-                Done::Settled {
+                Next::Settled {
                     again: None,
                     pause: None,
                 }
@@ -655,7 +655,7 @@ mod tests {
     fn of_a_refused_work_only_its_name_and_cost_are_kept_once_its_status_says_so() {
         let mut world = agent();
         world.room = Room::new(1 << 20);
-        let mut wakes = Wakes::default();
+        let mut wakes = Wake::default();
         let now = berth_reconcile::now();
         let names: Vec<_> = (0..100).map(|at| format!("w{at}")).collect();
         for name in &names {
@@ -686,7 +686,7 @@ mod tests {
     #[test]
     fn versions_of_one_generation_share_their_manifests() {
         let mut world = agent();
-        let mut wakes = Wakes::default();
+        let mut wakes = Wake::default();
         for _ in 0..2 {
             let (meta, work) = large("w", None);
             let former = world.works.get("w").cloned();

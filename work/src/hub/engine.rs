@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use berth_hub::HubApi;
 use berth_lease::Term;
-use berth_reconcile::{Ended, Limit, Metrics, Work};
+use berth_reconcile::{Ended, Handle, Limit, Metrics};
 use berth_work_core::replicas::MANAGER;
 use tokio_util::sync::CancellationToken;
 
@@ -28,7 +28,7 @@ pub struct Engine(berth_reconcile::Engine<Works>);
 
 /// The progress of the first lists.
 #[derive(Clone)]
-pub struct Progress(Arc<Work<Works>>);
+pub struct Progress(Arc<Handle<Works>>);
 
 // === impl Settings ===
 
@@ -73,14 +73,14 @@ impl Engine {
         let world = Works::new(settings);
         let engine = berth_reconcile::Engine::new(world, vec![(api, limit)], names, metrics);
         for kind in Kind::of(settings) {
-            engine.work().watch(*kind, kind.watched(settings));
+            engine.handle().watch(*kind, kind.watched(settings));
         }
         Self(engine)
     }
 
     /// The progress, also while it runs.
     pub fn progress(&self) -> Progress {
-        Progress(self.0.work().clone())
+        Progress(self.0.handle().clone())
     }
 
     /// Runs until `stop` is cancelled, or until the term is over. Nothing is written after it returns.

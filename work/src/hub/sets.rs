@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use berth_api::plan::{Action, Target, Write, WriteFailure};
 use berth_api::text::shorten;
-use berth_reconcile::queue::Done;
-use berth_reconcile::{ROUNDS, Refusal, Work, WriteOutcome, failed, never_settled, now};
+use berth_reconcile::queue::Next;
+use berth_reconcile::{Handle, ROUNDS, Refusal, WriteOutcome, failed, never_settled, now};
 use berth_work_core::replicas::{self, Change, Digest, Failure, ReplicaSet};
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -50,7 +50,7 @@ struct Due {
 }
 
 /// Works on a replica set until nothing is due.
-pub(super) async fn work(on: &Work<Works>, key: &Key, at: &Place) -> Done {
+pub(super) async fn reconcile(on: &Handle<Works>, key: &Key, at: &Place) -> Next {
     let mut failures = Vec::new();
     let mut refused = Vec::new();
     let mut rounds = ROUNDS;
@@ -90,18 +90,18 @@ pub(super) async fn work(on: &Work<Works>, key: &Key, at: &Place) -> Done {
     never_settled(key)
 }
 
-fn settled(next: Option<Timestamp>, rest: Option<Duration>) -> Done {
+fn settled(next: Option<Timestamp>, rest: Option<Duration>) -> Next {
     let now = now();
     let again = next.map(|next| {
         let wait = Duration::try_from(next.duration_since(now.wall)).unwrap_or_default();
         now.instant + wait.min(LONGEST_TIMER)
     });
     match rest {
-        Some(rest) => Done::Rests {
+        Some(rest) => Next::Rests {
             again,
             until: now.instant + rest,
         },
-        None => Done::Settled { again, pause: None },
+        None => Next::Settled { again, pause: None },
     }
 }
 
@@ -182,7 +182,7 @@ fn of_set(set: &ReplicaSet, subresource: Option<&'static str>, mut body: Value) 
 
 /// Sends the writes, and notes what came of them.
 async fn carry_out(
-    on: &Work<Works>,
+    on: &Handle<Works>,
     at: &Place,
     due: Due,
     failures: &mut Vec<Failure>,
@@ -254,7 +254,7 @@ fn of(failure: &WriteFailure, message: String) -> Failure {
 /// # Errors
 /// The existing one cannot be read.
 async fn exists(
-    on: &Work<Works>,
+    on: &Handle<Works>,
     at: &Place,
     set: &str,
     failure: &WriteFailure,

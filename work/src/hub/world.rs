@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use berth_api::Now;
 use berth_api::plan::{Action, Plan, Target, Write};
-use berth_reconcile::queue::Done;
-use berth_reconcile::{Lane, Meta, Sight, Source, Wakes, WatchError, Work, World};
+use berth_reconcile::queue::Next;
+use berth_reconcile::{Handle, Lane, Meta, Report, Source, Wake, WatchError, World};
 
 use super::engine::Settings;
 use super::kinds::{Fact, Kind};
@@ -90,7 +90,7 @@ impl World for Works {
         namespace
     }
 
-    fn apply(&mut self, _: Kind, it: &Meta, fact: Fact, sight: Sight, wakes: &mut Wakes<Self>) {
+    fn apply(&mut self, _: Kind, it: &Meta, fact: Fact, sight: Report, wakes: &mut Wake<Self>) {
         let at = (it.namespace.clone(), it.name.clone());
         let concerned = self.view.apply(at, fact);
         // The reconcile that wrote it decides again.
@@ -99,19 +99,19 @@ impl World for Works {
         }
     }
 
-    fn gone(&mut self, kind: Kind, namespace: &str, name: &str, wakes: &mut Wakes<Self>) {
+    fn gone(&mut self, kind: Kind, namespace: &str, name: &str, wakes: &mut Wake<Self>) {
         let at = (namespace.to_owned(), name.to_owned());
         wakes.extend(self.view.remove(kind, &at));
     }
 
-    fn listed(&mut self, kind: Kind, _: Now, wakes: &mut Wakes<Self>) {
+    fn listed(&mut self, kind: Kind, _: Now, wakes: &mut Wake<Self>) {
         let is_first = self.listed.insert(kind);
         if self.missing.remove(&kind) || is_first {
             wakes.extend(self.view.all());
         }
     }
 
-    fn lost_sight(&mut self, kind: Kind, error: &WatchError, _: Now, _: &mut Wakes<Self>) {
+    fn lost_sight(&mut self, kind: Kind, error: &WatchError, _: Now, _: &mut Wake<Self>) {
         if error.code == 404 && self.missing.insert(kind) {
             tracing::info!(
                 resource = kind.name(),
@@ -131,9 +131,9 @@ impl World for Works {
         }
     }
 
-    async fn work(on: &Work<Self>, key: &Key) -> Done {
+    async fn reconcile(on: &Handle<Self>, key: &Key) -> Next {
         match key {
-            Key::Set(at) => sets::work(on, key, at).await,
+            Key::Set(at) => sets::reconcile(on, key, at).await,
             Key::Finished(_) => on.settle(key).await,
         }
     }

@@ -3,16 +3,16 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use super::{Row, Work, now};
+use super::{Handle, Row, now};
 use crate::object::{Item, Meta, RawObject};
 use crate::seen::Source;
 use crate::watch::{Reports, Then, WatchError, follow};
 use crate::watched::Watched;
-use crate::world::{Sight, World};
+use crate::world::{Report, World};
 
 /// Hands on what the watch of a row reports.
 struct RowReports<'a, W: World> {
-    work: &'a Work<W>,
+    work: &'a Handle<W>,
     kind: W::Kind,
     watched: &'a Watched<W::Fact>,
     /// An unreadable object was logged.
@@ -23,7 +23,7 @@ struct RowReports<'a, W: World> {
     is_lost: bool,
 }
 
-impl<W: World> Work<W> {
+impl<W: World> Handle<W> {
     /// Follows the kind of a row.
     pub(crate) async fn follow(self: Arc<Self>, kind: W::Kind, row: Arc<Row<W>>) -> Infallible {
         let api = self.writer(row.watched.server).api();
@@ -77,7 +77,7 @@ impl<W: World> Work<W> {
             self.metrics.unreadable(watched.name);
         }
         self.update(|state, wakes| {
-            let sight = Sight {
+            let sight = Report {
                 source,
                 is_listing: state.seen.is_listing(kind),
                 now: now(),

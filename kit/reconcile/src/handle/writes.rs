@@ -7,9 +7,9 @@ use futures::future::join_all;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Row, Work, now};
+use super::{Handle, Row, now};
 use crate::object::RawObject;
-use crate::queue::{self, Done};
+use crate::queue::{self, Next};
 use crate::refusal::Refusal;
 use crate::seen::Source;
 use crate::world::World;
@@ -29,24 +29,24 @@ pub enum WriteOutcome {
     Failed(Vec<(WriteFailure, Refusal)>),
 }
 
-impl<W: World> Work<W> {
+impl<W: World> Handle<W> {
     /// Decides for a key and writes, until nothing is due.
-    pub async fn settle(&self, key: &W::Key) -> Done {
+    pub async fn settle(&self, key: &W::Key) -> Next {
         let done = self.attempt(key).await;
         done.unwrap_or_else(|failures| failed(&failures))
     }
 
-    /// As [`Work::settle`], but returns the failures.
+    /// As [`Handle::settle`], but returns the failures.
     ///
     /// # Errors
     /// The writes that failed.
-    pub async fn attempt(&self, key: &W::Key) -> Result<Done, Vec<(WriteFailure, Refusal)>> {
+    pub async fn attempt(&self, key: &W::Key) -> Result<Next, Vec<(WriteFailure, Refusal)>> {
         let mut wrote = false;
         for _ in 0..ROUNDS {
             let plan = self.world().decide(key, now());
             match self.carry_out(plan.writes).await {
                 WriteOutcome::Nothing => {
-                    return Ok(Done::Settled {
+                    return Ok(Next::Settled {
                         again: plan.again,
                         pause: wrote.then(|| queue::now() + W::pause(key)),
                     });
@@ -157,20 +157,20 @@ impl<W: World> Work<W> {
 }
 
 /// The result of work on a key of which some writes failed. The key is decided again after a wait.
-pub fn failed(failures: &[(WriteFailure, Refusal)]) -> Done {
+pub fn failed(failures: &[(WriteFailure, Refusal)]) -> Next {
     let waits = failures
         .iter()
         .filter_map(|(_, refusal)| refusal.retry_after);
-    Done::Failed { wait: waits.max() }
+    Next::Failed { wait: waits.max() }
 }
 
 /// The result of work on a key for which more is due after [`ROUNDS`] plans. It is logged; the key is decided again later.
-pub fn never_settled(key: &impl std::fmt::Debug) -> Done {
+pub fn never_settled(key: &impl std::fmt::Debug) -> Next {
     tracing::error!(
         ?key,
         "a reconcile does not settle: its writes do not last; another client may be writing the same"
     );
-    Done::Failed { wait: None }
+    Next::Failed { wait: None }
 }
 
 /// Returns true if the write removed the last finalizer of a deleted object: the object is gone, though the response has it.

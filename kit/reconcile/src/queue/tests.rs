@@ -2,7 +2,7 @@
 
 use super::*;
 
-const SETTLED: Done = Done::Settled {
+const SETTLED: Next = Next::Settled {
     again: None,
     pause: None,
 };
@@ -52,7 +52,7 @@ async fn a_key_that_is_woken_while_it_is_worked_on_is_worked_on_once_more() {
 async fn how_long_a_key_has_failed_counts_from_the_first_failure_since_it_was_settled() {
     let queue = Queue::new();
     let failing = || queue.failing_for(&"a", now());
-    let failed = Done::Failed {
+    let failed = Next::Failed {
         wait: Some(seconds(2)),
     };
     queue.wake("a", now());
@@ -81,7 +81,7 @@ async fn a_key_comes_back_at_its_time_or_when_it_is_woken_before() {
     queue.wake("a", now());
     let begun = now();
     queue.next().await;
-    let again = Done::Settled {
+    let again = Next::Settled {
         again: Some(begun + seconds(300)),
         pause: None,
     };
@@ -102,8 +102,8 @@ async fn a_key_comes_back_at_its_time_or_when_it_is_woken_before() {
     );
 }
 
-fn again_in(after: u64) -> Done {
-    Done::Settled {
+fn again_in(after: u64) -> Next {
+    Next::Settled {
         again: Some(now() + seconds(after)),
         pause: None,
     }
@@ -117,7 +117,7 @@ async fn a_key_that_failed_waits_longer_each_time_whoever_wakes_it() {
     let mut waits = Vec::new();
     for _ in 0..14 {
         let failed = now();
-        queue.done(&"a", Done::Failed { wait: None }, now());
+        queue.done(&"a", Next::Failed { wait: None }, now());
         queue.wake("a", now());
         queue.next().await;
         waits.push((now() - failed).as_secs_f64());
@@ -141,13 +141,13 @@ async fn a_hub_that_names_a_time_is_given_it() {
     queue.next().await;
     let failed = now();
     let wait = Some(seconds(7));
-    queue.done(&"a", Done::Failed { wait }, now());
+    queue.done(&"a", Next::Failed { wait }, now());
     queue.next().await;
     assert_eq!(now() - failed, seconds(7));
     // An absurd one is not.
     let failed = now();
     let wait = Some(Duration::MAX);
-    queue.done(&"a", Done::Failed { wait }, now());
+    queue.done(&"a", Next::Failed { wait }, now());
     queue.next().await;
     assert!(now() - failed <= LONGEST_WAIT);
 }
@@ -159,7 +159,7 @@ async fn a_pause_holds_a_key_back_once() {
     queue.next().await;
     let written = now();
     let pause = Some(now() + seconds(1));
-    queue.done(&"a", Done::Settled { again: None, pause }, now());
+    queue.done(&"a", Next::Settled { again: None, pause }, now());
     queue.wake("a", now());
     assert_eq!(due(&queue).await, [] as [&str; 0]);
     queue.next().await;
@@ -175,7 +175,7 @@ async fn a_pause_holds_a_key_back_once() {
 
 #[tokio::test(start_paused = true)]
 async fn a_key_that_rests_comes_back_if_it_was_woken_or_at_its_time() {
-    let rests = |again: Option<u64>| Done::Rests {
+    let rests = |again: Option<u64>| Next::Rests {
         again: again.map(|it| now() + seconds(it)),
         until: now() + seconds(10),
     };

@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 
 use super::lines::written_as_usual;
 use super::*;
+use crate::handle::Handle;
 use crate::testing::Values;
 use crate::testing::{engine, server, status, values, work};
-use crate::work::Work;
 use tokio::time::timeout;
 
 const LIST: &str = "list";
@@ -86,7 +86,7 @@ async fn asked_by(watched: Watched<String>, answers: &'static [u16]) -> Vec<Stri
 async fn followed(
     watched: Watched<String>,
     answer: impl Fn(usize, &str) -> Option<(u16, String)> + Send + Sync + 'static,
-) -> (Vec<String>, Arc<Work<Values>>) {
+) -> (Vec<String>, Arc<Handle<Values>>) {
     let asked: Arc<Mutex<Vec<String>>> = Arc::default();
     let (log, answer) = (asked.clone(), Arc::new(answer));
     let api = server(move |request, _| {
@@ -123,7 +123,7 @@ fn kinds_of(asked: &[String]) -> Vec<&'static str> {
     asked.iter().map(kind).collect()
 }
 
-fn known(work: &Work<Values>) -> Vec<(String, String)> {
+fn known(work: &Handle<Values>) -> Vec<(String, String)> {
     let world = work.world();
     let values = world.values.iter();
     values
@@ -355,7 +355,7 @@ async fn rows_may_come_and_go_while_the_controller_runs() {
         })
     };
     let (engine, _) = engine(Values::default(), vec![api("hub"), api("spoke")]);
-    let work = engine.work().clone();
+    let work = engine.handle().clone();
     let stop = tokio_util::sync::CancellationToken::new();
     work.watch(1, values("g"));
     let running = tokio::spawn(engine.run(stop.clone()));

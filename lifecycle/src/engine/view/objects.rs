@@ -154,7 +154,7 @@ impl View {
         self.sets.count(slot, members);
     }
 
-    /// Wakes the clusters of a set, and those whose status names it.
+    /// Wake the clusters of a set, and those whose status names it.
     pub(super) fn wake_members(&mut self, name: &str, slot: usize) {
         for (cluster, entry) in &self.clusters {
             let names = |cluster: &Cluster| {

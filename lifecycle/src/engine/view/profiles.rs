@@ -100,7 +100,7 @@ impl View {
         !std::mem::replace(&mut self.profiles.is_missed, true)
     }
 
-    /// Wakes the ClusterProfiles of a cluster: those that exist, and those that are wanted now.
+    /// Wake the ClusterProfiles of a cluster: those that exist, and those that are wanted now.
     pub(super) fn wake_profiles_of(&mut self, cluster: &str) {
         if !self.profiles.are_listed {
             return;
@@ -118,14 +118,14 @@ impl View {
         self.wakes.extend(keys);
     }
 
-    /// Wakes the ClusterProfiles of a namespace: those that exist, and those that are wanted now.
+    /// Wake the ClusterProfiles of a namespace: those that exist, and those that are wanted now.
     pub(super) fn wake_profiles_in(&mut self, namespace: &Arc<str>) {
         if self.profiles.are_listed {
             self.wakes.extend(self.profiles_in(namespace));
         }
     }
 
-    /// Wakes the ClusterProfiles of the namespaces that a set is bound to.
+    /// Wake the ClusterProfiles of the namespaces that a set is bound to.
     pub(super) fn wake_profiles_of_set(&mut self, set: &str) {
         let bound = self.bindings.iter().filter(|(_, names)| {
             let mut bindings = names.values();

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use berth_api::{labels, room};
-use berth_reconcile::queue::Done;
-use berth_reconcile::{ROUNDS, Refusal, Work, WriteOutcome, Writer, failed, never_settled, now};
+use berth_reconcile::queue::Next;
+use berth_reconcile::{Handle, ROUNDS, Refusal, WriteOutcome, Writer, failed, never_settled, now};
 use futures::future::join_all;
 use futures::lock::OwnedMutexGuard;
 use serde_json::{Value, json};
@@ -30,7 +30,7 @@ const NAMESPACE_AGAIN: Duration = Duration::from_secs(60);
 const WHOLE_AGAIN: Duration = Duration::from_secs(30);
 
 /// Works on a cluster: collects facts, decides and writes until nothing is due.
-pub(crate) async fn work(on: &Work<Lifecycle>, key: &Key, name: &str) -> Done {
+pub(crate) async fn reconcile(on: &Handle<Lifecycle>, key: &Key, name: &str) -> Next {
     if !on.change(|world, _| world.begin(key, name)) {
         return SETTLED;
     }
@@ -43,7 +43,7 @@ pub(crate) async fn work(on: &Work<Lifecycle>, key: &Key, name: &str) -> Done {
 
 /// The work on a cluster.
 struct Round<'a> {
-    on: &'a Work<Lifecycle>,
+    on: &'a Handle<Lifecycle>,
     hub: &'a Writer,
     key: &'a Key,
     name: &'a str,
@@ -56,7 +56,7 @@ struct WholeCluster {
 }
 
 impl Round<'_> {
-    async fn settle(&self) -> Done {
+    async fn settle(&self) -> Next {
         for _ in 0..ROUNDS {
             if !self.has_turn() {
                 return SETTLED;
@@ -78,7 +78,7 @@ impl Round<'_> {
                 self.on.world().metrics().expired();
             }
             match outcome {
-                WriteOutcome::Nothing => return Done::Settled { again, pause: None },
+                WriteOutcome::Nothing => return Next::Settled { again, pause: None },
                 WriteOutcome::Written => {}
                 WriteOutcome::Failed(failures) if self.makes_room(&failures).await => {}
                 WriteOutcome::Failed(failures) => {

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use berth_reconcile::queue::Done;
-use berth_reconcile::{ROUNDS, Reference, Refusal, Regarding, Work, WriteOutcome, failed, now};
+use berth_reconcile::queue::Next;
+use berth_reconcile::{Handle, ROUNDS, Reference, Refusal, Regarding, WriteOutcome, failed, now};
 use serde_json::{Value, json};
 
 use crate::automatic;
@@ -20,7 +20,7 @@ const AGAIN: Duration = Duration::from_secs(60);
 const FORBIDDEN_AGAIN: Duration = Duration::from_secs(600);
 
 /// Works on a CSR: asks the hub, decides and writes until nothing is due.
-pub(crate) async fn work(on: &Work<Lifecycle>, name: &str) -> Done {
+pub(crate) async fn reconcile(on: &Handle<Lifecycle>, name: &str) -> Next {
     // The answer is for one uid: another user may have created a new CSR of the same name.
     let mut answer: Option<(Option<String>, bool)> = None;
     for _ in 0..ROUNDS {
@@ -31,7 +31,7 @@ pub(crate) async fn work(on: &Work<Lifecycle>, name: &str) -> Done {
             Some(false) => match read(on, name).await {
                 Ok(Some(request)) => Some(request),
                 Ok(None) => return SETTLED,
-                Err(wait) => return Done::Failed { wait },
+                Err(wait) => return Next::Failed { wait },
             },
         };
         let (decision, uid, regarding) = {
@@ -83,7 +83,7 @@ pub(crate) async fn work(on: &Work<Lifecycle>, name: &str) -> Done {
                             error = refusal.message,
                             "cannot check if the sender of a CSR may renew; retrying"
                         );
-                        return Done::Failed {
+                        return Next::Failed {
                             wait: refusal.retry_after,
                         };
                     }
@@ -114,7 +114,7 @@ pub(crate) async fn work(on: &Work<Lifecycle>, name: &str) -> Done {
                 }
                 // The authorizer may lag behind, so ask again later.
                 let again = (reason == reasons::RENEWAL_FORBIDDEN).then(|| now().instant + AGAIN);
-                return Done::Settled { again, pause: None };
+                return Next::Settled { again, pause: None };
             }
             Decision::Unlabel { write, kept } => {
                 return match on.carry_out(vec![*write]).await {
@@ -130,7 +130,7 @@ pub(crate) async fn work(on: &Work<Lifecycle>, name: &str) -> Done {
                             on.world().metrics().request_decided("label_kept");
                             on.tell(0, &kept, &regarding);
                         }
-                        Done::Settled {
+                        Next::Settled {
                             again: Some(now().instant + FORBIDDEN_AGAIN),
                             pause: None,
                         }
@@ -145,7 +145,7 @@ pub(crate) async fn work(on: &Work<Lifecycle>, name: &str) -> Done {
             Decision::Wait | Decision::Ignore => return SETTLED,
         }
     }
-    Done::Failed { wait: None }
+    Next::Failed { wait: None }
 }
 
 /// Reads a CSR that the view does not keep. `None`: nothing is to be decided about it.
@@ -153,7 +153,7 @@ pub(crate) async fn work(on: &Work<Lifecycle>, name: &str) -> Done {
 /// # Errors
 /// The CSR cannot be read. The value is the wait that the hub asks for.
 async fn read(
-    on: &Work<Lifecycle>,
+    on: &Handle<Lifecycle>,
     name: &str,
 ) -> Result<Option<CheckedRequest>, Option<Duration>> {
     // The role of OCM grants list, and not get.
@@ -173,7 +173,7 @@ async fn read(
 }
 
 /// Records the reason why a CSR is not approved. Returns true if it is new.
-fn report(on: &Work<Lifecycle>, name: &str, reason: &'static str) -> bool {
+fn report(on: &Handle<Lifecycle>, name: &str, reason: &'static str) -> bool {
     on.world().view_mut().report(name, reason)
 }
 

@@ -39,7 +39,7 @@ fn request(uid: &str, version: u64, user_uid: &str) -> RawObject {
 }
 
 /// The reconcilers of a hub with these responses.
-fn on(answer: impl Fn(Value) -> String + Clone + Send + Sync + 'static) -> Arc<Work<Lifecycle>> {
+fn on(answer: impl Fn(Value) -> String + Clone + Send + Sync + 'static) -> Arc<Handle<Lifecycle>> {
     let api = HubApi::new(tower::service_fn(move |request: Request<RequestBody>| {
         let answer = answer.clone();
         async move {
@@ -56,7 +56,7 @@ fn on(answer: impl Fn(Value) -> String + Clone + Send + Sync + 'static) -> Arc<W
 /// The hub is asked about a CSR. Before it responds, the sender deletes the CSR, and another user creates one of the same name.
 #[tokio::test]
 async fn the_answer_about_a_request_is_not_anothers_of_the_same_name() {
-    let shared: Arc<OnceLock<Arc<Work<Lifecycle>>>> = Arc::default();
+    let shared: Arc<OnceLock<Arc<Handle<Lifecycle>>>> = Arc::default();
     let asked: Arc<Mutex<Vec<String>>> = Arc::default();
     let (hub, log) = (Arc::clone(&shared), Arc::clone(&asked));
     let work = on(move |mut review| {
@@ -73,8 +73,8 @@ async fn the_answer_about_a_request_is_not_anothers_of_the_same_name() {
     });
     let _ = shared.set(Arc::clone(&work));
     work.observed(Kind::Csr, &request("first", 1, "first-user"));
-    let done = csr::work(&work, "csr1").await;
-    assert!(matches!(done, Done::Settled { .. }), "{done:?}");
+    let done = csr::reconcile(&work, "csr1").await;
+    assert!(matches!(done, Next::Settled { .. }), "{done:?}");
     assert_eq!(*asked.lock().unwrap(), ["first-user", "second-user"]);
 }
 
@@ -101,9 +101,9 @@ async fn only_a_review_says_that_an_agent_may_not_renew() {
     ] {
         let work = on(move |_| answer.to_string());
         work.observed(Kind::Csr, &request("u", 1, "user"));
-        let done = csr::work(&work, "csr1").await;
+        let done = csr::reconcile(&work, "csr1").await;
         assert_eq!(
-            matches!(done, Done::Failed { .. }),
+            matches!(done, Next::Failed { .. }),
             fails,
             "{sentence}: {done:?}"
         );
@@ -134,8 +134,8 @@ async fn a_large_request_is_read_again_when_its_turn_comes() {
     });
     work.observed(Kind::Csr, &large);
     assert_eq!(work.world().view().request("csr1"), Some(None));
-    let done = csr::work(&work, "csr1").await;
-    assert!(matches!(done, Done::Settled { .. }), "{done:?}");
+    let done = csr::reconcile(&work, "csr1").await;
+    assert!(matches!(done, Next::Settled { .. }), "{done:?}");
     let approved = approved.lock().unwrap();
     assert_eq!(approved[0]["metadata"]["annotations"]["much"], much);
     assert_eq!(approved[0]["status"]["conditions"][0]["type"], "Approved");

@@ -66,7 +66,7 @@ fn wanted(value: &str) -> Values {
 /// Runs a controller on an API server that has the object `a`, and answers to patches so.
 async fn reconciled(
     answer: impl Fn(usize, Value) -> (u16, String) + Clone + Send + Sync + 'static,
-) -> (usize, Arc<Work<Values>>) {
+) -> (usize, Arc<Handle<Values>>) {
     let patches = Arc::new(AtomicUsize::new(0));
     let count = patches.clone();
     let api = server(move |request: String, body: Bytes| {
@@ -88,7 +88,7 @@ async fn reconciled(
         }
     });
     let (engine, _) = engine(wanted("new"), vec![api]);
-    let work = engine.work().clone();
+    let work = engine.handle().clone();
     work.watch(1, values("g"));
     let stop = tokio_util::sync::CancellationToken::new();
     let running = tokio::spawn(engine.run(stop.clone()));

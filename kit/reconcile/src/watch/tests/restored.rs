@@ -48,7 +48,7 @@ fn refused(code: u16, message: &str) -> Answer {
 async fn follow_through(
     watched: Watched<String>,
     answers: Vec<Answer>,
-) -> (Vec<String>, Arc<Work<Values>>, u64) {
+) -> (Vec<String>, Arc<Handle<Values>>, u64) {
     let asked: Arc<Mutex<Vec<String>>> = Arc::default();
     let log = asked.clone();
     let api = HubApi::new(tower::service_fn(move |request: Request<RequestBody>| {
@@ -78,7 +78,7 @@ async fn follow_through(
         }
     }));
     let (engine, registry) = engine(Values::default(), vec![api]);
-    let work = engine.work().clone();
+    let work = engine.handle().clone();
     work.watch(1, watched);
     let row = work.row_in(1).unwrap();
     assert!(timeout(LONG, work.clone().follow(1, row)).await.is_err());

@@ -19,7 +19,7 @@ fn hostile() -> Value {
 }
 
 /// The reconcilers of a hub with this ManagedCluster, and the patches that it gets.
-fn work_on(cluster: &Value) -> (Arc<Work<Lifecycle>>, Arc<Mutex<Vec<Value>>>) {
+fn work_on(cluster: &Value) -> (Arc<Handle<Lifecycle>>, Arc<Mutex<Vec<Value>>>) {
     let patches: Arc<Mutex<Vec<Value>>> = Arc::default();
     let (stored, log) = (Arc::new(Mutex::new(cluster.clone())), patches.clone());
     let api = HubApi::new(tower::service_fn(move |request: Request<RequestBody>| {
@@ -51,7 +51,7 @@ fn waiting(name: &str) -> Key {
     Key::Apart(Turn::Waiting, name.into())
 }
 
-fn observe(work: &Work<Lifecycle>, cluster: &Value) {
+fn observe(work: &Handle<Lifecycle>, cluster: &Value) {
     let text = Bytes::from(cluster.to_string());
     work.observed(Kind::Cluster, &RawObject::read(text).unwrap());
 }
@@ -61,8 +61,8 @@ fn observe(work: &Work<Lifecycle>, cluster: &Value) {
 async fn clusters_that_nobody_accepted_take_no_turn_of_others() {
     let (work, patches) = work_on(&hostile());
     observe(&work, &hostile());
-    let done = cluster::work(&work, &Key::Cluster("c1".into()), "c1").await;
-    assert!(matches!(done, Done::Settled { .. }), "{done:?}");
+    let done = cluster::reconcile(&work, &Key::Cluster("c1".into()), "c1").await;
+    assert!(matches!(done, Next::Settled { .. }), "{done:?}");
     assert!(patches.lock().unwrap().is_empty(), "it waits");
     let mut small = hostile();
     small["spec"]["taints"] = json!([]);
@@ -89,12 +89,12 @@ async fn a_cluster_is_worked_on_once_at_a_time() {
     observe(&work, &hostile());
     let (own, other) = (waiting("c1"), Key::Cluster("c1".into()));
     assert!(work.change(|world, _| world.begin(&other, "c1")));
-    let done = cluster::work(&work, &own, "c1").await;
-    assert!(matches!(done, Done::Settled { .. }), "{done:?}");
+    let done = cluster::reconcile(&work, &own, "c1").await;
+    assert!(matches!(done, Next::Settled { .. }), "{done:?}");
     assert!(patches.lock().unwrap().is_empty());
     let woken = work.change(|world, _| world.end("c1"));
     assert_eq!(woken.as_ref(), Some(&own));
-    cluster::work(&work, &own, "c1").await;
+    cluster::reconcile(&work, &own, "c1").await;
     assert_eq!(patches.lock().unwrap().len(), 1);
 }
 
@@ -110,8 +110,8 @@ async fn a_list_of_which_a_part_is_kept_is_written_whole() {
         managed_namespaces: false,
     };
     assert_eq!(left_out, expected);
-    let done = cluster::work(&work, &waiting("c1"), "c1").await;
-    assert!(matches!(done, Done::Settled { .. }), "{done:?}");
+    let done = cluster::reconcile(&work, &waiting("c1"), "c1").await;
+    assert!(matches!(done, Next::Settled { .. }), "{done:?}");
     let patches = std::mem::take(&mut *patches.lock().unwrap());
     assert_eq!(
         patches.len(),

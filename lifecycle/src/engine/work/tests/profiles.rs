@@ -7,7 +7,7 @@ use crate::config::Gates;
 use crate::engine::view::Key;
 
 /// The reconcilers of a hub that creates nothing in the namespace `apps`, and the number of attempts.
-fn work_on_closed() -> (Arc<Work<Lifecycle>>, Arc<Mutex<usize>>) {
+fn work_on_closed() -> (Arc<Handle<Lifecycle>>, Arc<Mutex<usize>>) {
     let attempts: Arc<Mutex<usize>> = Arc::default();
     let count = attempts.clone();
     let api = HubApi::new(tower::service_fn(move |_: Request<RequestBody>| {
@@ -70,9 +70,9 @@ async fn a_namespace_that_is_being_deleted_is_asked_once_for_all_clusters() {
     for (sentence, expected) in [("closed", 1), ("of a new namespace", 2)] {
         for name in clusters {
             let key = Key::Profile("apps".into(), name.into());
-            let done = Lifecycle::work(&work, &key).await;
+            let done = Lifecycle::reconcile(&work, &key).await;
             assert!(
-                matches!(done, Done::Settled { again: Some(_), .. }),
+                matches!(done, Next::Settled { again: Some(_), .. }),
                 "{sentence}, {name}: {done:?}"
             );
         }
