@@ -34,7 +34,7 @@ const RUNTIMES: [&str; 8] = [
 ];
 
 /// Crates that only decide. Each `core` is another one.
-const PURE: [&str; 5] = ["api", "rbac", "cel", "rules", "policies"];
+const PURE: [&str; 6] = ["api", "rbac", "cel", "rollout", "rules", "policies"];
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))

@@ -5,8 +5,8 @@
 //! select, its own previous decisions, what it reads of the hub, and the time. The result is a [`Schedule`]: the decisions by group,
 //! when to look again, and for any cluster, when asked, its [`Outcome`]. [`Snapshot`] is a whole hub in memory, from which scenes are
 //! made, and [`Inventory`] reads one from JSON. [`Explanation`] is the result of a placement in full, to be printed or serialized.
-//! [`rollout`] is apart from it: in which steps a change reaches the clusters that are selected. All of it is values and plain functions:
-//! nothing here does I/O or reads a clock.
+//! All of it is values and plain functions: nothing
+//! here does I/O or reads a clock.
 //!
 //! # Compatibility
 //! The selected clusters, their scores and the conditions equal those of OCM's placement controller, with its truncating arithmetic,
@@ -42,7 +42,6 @@ mod predicates;
 mod prioritizers;
 mod ranking;
 mod records;
-mod rollout;
 mod rules;
 mod schedule;
 mod scoring;
@@ -66,10 +65,6 @@ pub use predicates::{Excess, Matched, Mismatch, Part};
 pub use prioritizers::{Prioritizer, Resource};
 pub use ranking::Ranked;
 pub use records::Record;
-pub use rollout::{
-    Rollout, RolloutCluster, RolloutError, RolloutGroup, RolloutRules, RolloutState, RolloutStatus,
-    rollout,
-};
 pub use rules::{Gates, OnFault, Rules, Settings};
 pub use schedule::{Counts, Decisions, Fault, Hub, Scene, Schedule, Warning, postponed, schedule};
 pub use snapshot::{Snapshot, View};

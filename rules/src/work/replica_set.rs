@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use berth_api::names::{is_dns1123_subdomain, label_value};
-use berth_placement_core::RolloutRules;
+use berth_rollout::RolloutRules;
 use jiff::Timestamp;
 
 use super::executor::Needed;

@@ -5,7 +5,7 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use berth_placement_core::RolloutGroup;
+use berth_rollout::RolloutGroup;
 use berth_work_core::replicas::{
     Decision, Digest, Facts, Failure, Finished, Placed, ReplicaSet, Work, decide,
 };

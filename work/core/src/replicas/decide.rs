@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use berth_api::names::label_value;
 use berth_api::plan::Event;
 use berth_api::work::ManifestWorkReplicaSetStatus;
-use berth_placement_core::{RolloutGroup, RolloutRules, RolloutStatus, rollout};
+use berth_rollout::{RolloutGroup, RolloutRules, RolloutStatus, rollout};
 use jiff::Timestamp;
 
 use super::change::Change;

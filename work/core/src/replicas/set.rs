@@ -6,7 +6,7 @@ use berth_api::work::{
     CascadeDeletionPolicy, ManifestWorkReplicaSet, ManifestWorkReplicaSetStatus,
 };
 use berth_api::{labels, lenient};
-use berth_placement_core::{RolloutError, RolloutRules};
+use berth_rollout::{RolloutError, RolloutRules};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};

@@ -16,7 +16,7 @@
 
 use berth_api::clocks::believed;
 use berth_api::conditions::FALSE;
-use berth_placement_core::{RolloutState, RolloutStatus};
+use berth_rollout::{RolloutState, RolloutStatus};
 
 use jiff::Timestamp;
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use berth_placement_core::RolloutGroup;
+use berth_rollout::RolloutGroup;
 use berth_work_core::replicas::{Change, Facts, Failure, Placed, ReplicaSet, Work, decide};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;

@@ -7,7 +7,7 @@ use berth_api::text::cut;
 use jiff::SignedDuration;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
-use super::duration::go_duration;
+use crate::duration::go_duration;
 
 /// Upper bound on the characters of a value in a message.
 const SHOWN: usize = 100;

@@ -2,7 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{RolloutCluster, RolloutRules, RolloutState, RolloutStatus};
+use crate::{RolloutCluster, RolloutRules, RolloutState, RolloutStatus};
 
 /// A cluster, and where it stands. Its status is [`RolloutStatus::TimeOut`] once the deadline has passed.
 #[derive(Clone, Copy, Debug)]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use berth_placement_core::{
+use berth_rollout::{
     Rollout, RolloutCluster, RolloutGroup, RolloutRules, RolloutState, RolloutStatus, rollout,
 };
 use jiff::{SignedDuration, Timestamp};

@@ -1,6 +1,6 @@
 //! Strategies that cannot be read.
 
-use berth_placement_core::{RolloutError, RolloutRules, rollout};
+use berth_rollout::{RolloutError, RolloutRules, rollout};
 use serde_json::{Value, json};
 
 use crate::bench::{check, groups, now, rules, states};

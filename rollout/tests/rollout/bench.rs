@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use berth_placement_core::{
-    Rollout, RolloutGroup, RolloutRules, RolloutState, RolloutStatus, rollout,
-};
+use berth_rollout::{Rollout, RolloutGroup, RolloutRules, RolloutState, RolloutStatus, rollout};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 

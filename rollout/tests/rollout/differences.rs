@@ -1,6 +1,6 @@
 //! Where OCM differs: it waits without need, goes on where it should stop, or reports less.
 
-use berth_placement_core::{RolloutGroup, rollout};
+use berth_rollout::{RolloutGroup, rollout};
 use serde_json::json;
 
 use crate::bench::{check, now, rules, shown, states};
