@@ -34,7 +34,15 @@ const RUNTIMES: [&str; 8] = [
 ];
 
 /// Crates that only decide. Each `core` is another one.
-const PURE: [&str; 6] = ["api", "rbac", "cel", "rollout", "rules", "policies"];
+const PURE: [&str; 7] = [
+    "api",
+    "rbac",
+    "cel",
+    "rollout",
+    "rules",
+    "policies",
+    "work/replicas",
+];
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))

@@ -11,7 +11,7 @@ use berth_api::work::{Manifest, ManifestWork, ManifestWorkReplicaSet};
 use berth_review::Source;
 use berth_rules::MANIFEST_LIMIT;
 use berth_work_core::prescribed;
-use berth_work_core::replicas::label;
+use berth_work_replicas::label;
 use clap_complete::engine::ArgValueCandidates;
 use kube::Resource;
 use serde::de::DeserializeOwned;

@@ -12,8 +12,8 @@
 //!
 //! # A whole ManifestWork
 //! Each public module is about the whole: [`config`] finds the rules of an object, [`order`] sorts the objects, [`evaluate`](mod@evaluate)
-//! extracts what the status needs, [`report`](mod@report) makes the status, [`budget`] chooses the works that fit into the agent's memory, [`executor`] asks for permissions, and [`replicas`] makes
-//! ManifestWorks on the hub. What is about one object is at the root, and its modules are private.
+//! extracts what the status needs, [`report`](mod@report) makes the status, [`budget`] chooses the works that fit into the agent's memory, and [`executor`]
+//! asks for permissions. What is about one object is at the root, and its modules are private.
 //!
 //! # Compatibility
 //! The strategies have the results of OCM's agent, except for these differences:
@@ -57,7 +57,6 @@ mod path;
 mod prescribed;
 mod programs;
 mod removal;
-pub mod replicas;
 pub mod report;
 pub mod spending;
 mod step;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use berth_hub::HubApi;
 use berth_lease::Term;
 use berth_reconcile::{Ended, Handle, Limit, Metrics};
-use berth_work_core::replicas::MANAGER;
+use berth_work_replicas::MANAGER;
 use tokio_util::sync::CancellationToken;
 
 use super::kinds::Kind;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use berth_api::{GroupVersionResource, groups, labels};
 use berth_reconcile::{Item, Watched};
-use berth_work_core::replicas::{Finished, ReplicaSet, Work};
+use berth_work_replicas::{Finished, ReplicaSet, Work};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 

@@ -6,7 +6,7 @@ use berth_api::plan::{Action, Target, Write, WriteFailure};
 use berth_api::text::shorten;
 use berth_reconcile::queue::Next;
 use berth_reconcile::{Handle, ROUNDS, Refusal, WriteOutcome, failed, never_settled, now};
-use berth_work_core::replicas::{self, Change, Digest, Failure, ReplicaSet};
+use berth_work_replicas::{Change, Digest, Failure, ReplicaSet, Work};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -267,7 +267,7 @@ async fn exists(
         Err(refusal) if refusal.is_absent => return Ok(None),
         Err(refusal) => return Err(refusal),
     };
-    let work = replicas::Work::read(object.item().json).ok().flatten();
+    let work = Work::read(object.item().json).ok().flatten();
     let is_ours = work.is_some_and(|it| it.set() == Some((&*at.0, &*at.1)));
     if is_ours {
         // An earlier write succeeded without a response, and the watch is late.

@@ -6,7 +6,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use berth_rollout::RolloutGroup;
-use berth_work_core::replicas::{
+use berth_work_replicas::{
     Decision, Digest, Facts, Failure, Finished, Placed, ReplicaSet, Work, decide,
 };
 use jiff::Timestamp;

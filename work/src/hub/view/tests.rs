@@ -1,4 +1,4 @@
-use berth_work_core::replicas::{Change, Decision};
+use berth_work_replicas::{Change, Decision};
 use serde_json::{Value, json};
 
 use super::*;

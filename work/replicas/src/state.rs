@@ -20,8 +20,8 @@ use berth_rollout::{RolloutState, RolloutStatus};
 
 use jiff::Timestamp;
 
-use super::template::Template;
-use super::work::{Seen, Work};
+use crate::template::Template;
+use crate::work::{Seen, Work};
 
 impl Work {
     /// The state of the template, for a decision at a time: no rollout waits for a time that nobody lives to see.

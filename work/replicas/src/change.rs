@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use berth_api::labels;
 use serde::Serialize;
 
-use super::names::label;
-use super::set::ReplicaSet;
-use super::work::Work;
+use crate::names::label;
+use crate::set::ReplicaSet;
+use crate::work::Work;
 
 /// A change that is due.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,6 +1,6 @@
 //! The status of a replica set.
 
-use berth_work_core::replicas::Failure;
+use berth_work_replicas::Failure;
 use serde_json::json;
 
 use crate::bench::Hub;

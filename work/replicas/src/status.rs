@@ -11,10 +11,10 @@ use berth_api::work::{
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
-use super::decide::{Facts, Failure};
-use super::set::ReplicaSet;
-use super::template::Template;
-use super::work::Work;
+use crate::decide::{Facts, Failure};
+use crate::set::ReplicaSet;
+use crate::template::Template;
+use crate::work::Work;
 
 /// Names in a message. It counts the others.
 const NAMED: usize = 5;

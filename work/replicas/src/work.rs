@@ -9,8 +9,8 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::names::set_of_label;
-use super::template::{Digest, Template};
+use crate::names::set_of_label;
+use crate::template::{Digest, Template};
 
 /// Upper bound on the bytes of memory of the labels of a ManifestWork. Replica sets give theirs to their ManifestWorks: a few.
 const LABELS: usize = 32 * 1024;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use berth_rollout::RolloutGroup;
-use berth_work_core::replicas::{Change, Facts, Failure, Placed, ReplicaSet, Work, decide};
+use berth_work_replicas::{Change, Facts, Failure, Placed, ReplicaSet, Work, decide};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde_json::{Map, Value, json};

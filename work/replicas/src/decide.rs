@@ -8,11 +8,11 @@ use berth_api::work::ManifestWorkReplicaSetStatus;
 use berth_rollout::{RolloutGroup, RolloutRules, RolloutStatus, rollout};
 use jiff::Timestamp;
 
-use super::change::Change;
-use super::names::{hashed, is_given, label};
-use super::set::{PlacementRef, ReplicaSet};
-use super::status::{Counts, Report, of_removal};
-use super::work::Work;
+use crate::change::Change;
+use crate::names::{hashed, is_given, label};
+use crate::set::{PlacementRef, ReplicaSet};
+use crate::status::{Counts, Report, of_removal};
+use crate::work::Work;
 
 /// What a decision is made from.
 #[derive(Clone, Copy, Debug)]

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use super::template::Template;
+use crate::template::Template;
 
 /// A ManifestWorkReplicaSet.
 #[derive(Clone, Debug)]

@@ -3,7 +3,7 @@
 use berth_api::names::label_value;
 use md5::{Digest as _, Md5};
 
-use super::set::ReplicaSet;
+use crate::set::ReplicaSet;
 
 /// Bytes of the hash in a name, as twice as many hexadecimal digits.
 const HASH: usize = 5;

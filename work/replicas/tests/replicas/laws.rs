@@ -1,6 +1,6 @@
 //! What holds for every replica set.
 
-use berth_work_core::replicas::{ReplicaSet, Work};
+use berth_work_replicas::{ReplicaSet, Work};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::{Value, json};
