@@ -4,12 +4,10 @@
 //! cluster's namespace. An expression selects the cluster if it is true; an error, and a value of another type, select nothing, as in OCM.
 
 use berth_api::placement::PlacementSpec;
-use berth_api::quantity;
 use berth_cel::{BUDGET, Environment, Expression, Failure, Function, Host, NO_OVERLOAD, Value};
-use jiff::Timestamp;
-use serde_json::{Map, Value as Json, json};
 
 use crate::facts::Scores;
+use crate::object::CelObject;
 
 /// The variable that every expression can use.
 const VARIABLE: &str = "managedCluster";
@@ -37,14 +35,6 @@ pub fn estimated_steps(spec: &PlacementSpec) -> u64 {
     steps.fold(0, u64::saturating_add)
 }
 
-/// A ManagedCluster as expressions see it.
-#[derive(Clone, Debug)]
-pub struct CelObject {
-    /// The object; or the limit on the memory of all objects, in bytes, for which it was left out.
-    value: Result<Value, usize>,
-    bytes: usize,
-}
-
 /// A cluster, and where its scores are: they are looked up by the name of the cluster and that of the AddOnPlacementScore.
 struct ClusterHost<'a, 's> {
     object: &'a CelObject,
@@ -68,8 +58,7 @@ pub(crate) fn selects<'s>(
 
 impl Host for ClusterHost<'_, '_> {
     fn variable(&self, name: &str) -> Option<&Value> {
-        let value = self.object.value.as_ref().ok();
-        value.filter(|_| name == VARIABLE)
+        self.object.value().filter(|_| name == VARIABLE)
     }
 
     /// The scores, as a list of {name, value}. Scores that expired count, as in OCM.
@@ -93,167 +82,10 @@ impl Host for ClusterHost<'_, '_> {
     }
 }
 
-// === impl CelObject ===
-
-impl CelObject {
-    /// Makes the object out of the JSON of a ManagedCluster, with the fields that OCM's client always writes, and without those that it leaves
-    /// out when they are empty: `size(managedCluster.spec.taints) == 0` fails, whether an empty list is stored or not. Quantities and times
-    /// are texts in the form that OCM's client writes: a stored `4000m` is `4`.
-    #[must_use]
-    pub fn new(cluster: &Json) -> Self {
-        let mut cluster = cluster.as_object().cloned().unwrap_or_default();
-        cluster.remove("apiVersion");
-        cluster.remove("kind");
-        let object = |of: &mut Map<String, Json>, name: &str| {
-            let field = of.entry(name).or_insert_with(|| json!({}));
-            if !field.is_object() {
-                *field = json!({});
-            }
-        };
-        for name in ["metadata", "spec", "status"] {
-            object(&mut cluster, name);
-        }
-        if let Some(Json::Object(metadata)) = cluster.get_mut("metadata") {
-            metadata.retain(|_, value| !is_empty(value));
-            metadata.entry("creationTimestamp").or_insert(Json::Null);
-        }
-        if let Some(Json::Object(spec)) = cluster.get_mut("spec") {
-            let optional = [
-                "managedClusterClientConfigs",
-                "leaseDurationSeconds",
-                "taints",
-            ];
-            leave_out(spec, &optional);
-            spec.entry("hubAcceptsClient").or_insert(json!(false));
-            for taint in items(spec, "taints") {
-                leave_out(taint, &["value"]);
-                taint.entry("timeAdded").or_insert(Json::Null);
-                rewrite(taint.get_mut("timeAdded"), time);
-            }
-            items(spec, "managedClusterClientConfigs").for_each(|it| leave_out(it, &["caBundle"]));
-        }
-        if let Some(Json::Object(status)) = cluster.get_mut("status") {
-            let optional = [
-                "capacity",
-                "allocatable",
-                "clusterClaims",
-                "managedNamespaces",
-            ];
-            leave_out(status, &optional);
-            for resources in ["capacity", "allocatable"] {
-                let resources = status.get_mut(resources).and_then(Json::as_object_mut);
-                for amount in resources.into_iter().flat_map(|it| it.values_mut()) {
-                    rewrite(Some(amount), quantity::as_go_writes);
-                }
-            }
-            status.entry("conditions").or_insert(Json::Null);
-            conditions(status);
-            items(status, "clusterClaims").for_each(|it| leave_out(it, &["name", "value"]));
-            for namespace in items(status, "managedNamespaces") {
-                leave_out(namespace, &["conditions"]);
-                conditions(namespace);
-            }
-            object(status, "version");
-            if let Some(Json::Object(version)) = status.get_mut("version") {
-                leave_out(version, &["kubernetes"]);
-            }
-        }
-        let value = Value::from(&Json::Object(cluster));
-        Self {
-            bytes: value.bytes(),
-            value: Ok(value),
-        }
-    }
-
-    /// Roughly the bytes that the object takes in memory, also if it was left out.
-    #[must_use]
-    pub fn bytes(&self) -> usize {
-        self.bytes
-    }
-
-    /// What stands for this object if all objects take more memory than this limit, in bytes. Placements with CEL expressions that may
-    /// select the cluster keep their decisions.
-    #[must_use]
-    pub fn left_out(&self, limit: usize) -> Self {
-        Self {
-            value: Err(limit),
-            bytes: self.bytes,
-        }
-    }
-
-    /// The limit for which the object was left out, if it was.
-    #[must_use]
-    pub fn limit(&self) -> Option<usize> {
-        self.value.as_ref().err().copied()
-    }
-}
-
-/// The objects of a list.
-fn items<'a>(
-    of: &'a mut Map<String, Json>,
-    name: &str,
-) -> impl Iterator<Item = &'a mut Map<String, Json>> {
-    let items = of.get_mut(name).and_then(Json::as_array_mut);
-    items.into_iter().flatten().filter_map(Json::as_object_mut)
-}
-
-/// The fields of an object's conditions, as OCM's client writes them.
-fn conditions(of: &mut Map<String, Json>) {
-    for condition in items(of, "conditions") {
-        leave_out(condition, &["observedGeneration"]);
-        rewrite(condition.get_mut("lastTransitionTime"), time);
-    }
-}
-
-/// Replaces a text or a number by what a type of OCM's client makes of it. Another value, and one that the type cannot have, stays.
-fn rewrite(value: Option<&mut Json>, written: fn(&str) -> Option<String>) {
-    if let Some(value) = value {
-        let text = match value {
-            Json::String(text) => written(text),
-            Json::Number(number) => written(&number.to_string()),
-            _ => None,
-        };
-        if let Some(text) = text {
-            *value = Json::String(text);
-        }
-    }
-}
-
-/// A time in UTC, in whole seconds.
-fn time(text: &str) -> Option<String> {
-    let time: Timestamp = text.parse().ok()?;
-    Some(time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string())
-}
-
-/// Removes those of the fields that are empty.
-fn leave_out(of: &mut Map<String, Json>, names: &[&str]) {
-    of.retain(|name, value| !(names.contains(&name.as_str()) && is_empty(value)));
-}
-
-/// Returns whether OCM's client leaves the value of an optional field out.
-fn is_empty(value: &Json) -> bool {
-    match value {
-        Json::Null => true,
-        Json::Bool(value) => !value,
-        Json::Number(number) => number.as_i64() == Some(0),
-        Json::String(text) => text.is_empty(),
-        Json::Array(items) => items.is_empty(),
-        Json::Object(fields) => fields.is_empty(),
-    }
-}
-
-impl PartialEq for CelObject {
-    fn eq(&self, other: &Self) -> bool {
-        match (&self.value, &other.value) {
-            (Ok(one), Ok(other)) => one.equals(other),
-            (Err(one), Err(another)) => one == another && self.bytes == other.bytes,
-            _ => false,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value as Json, json};
+
     use super::*;
 
     fn holds(cluster: &Json, text: &str) -> Result<bool, Failure> {

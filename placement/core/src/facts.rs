@@ -8,8 +8,7 @@ use berth_api::quantity::amount;
 use berth_api::{AddOnPlacementScore, ManagedCluster, PlacementDecision, labels};
 use jiff::Timestamp;
 
-use crate::cel::CelObject;
-use crate::prioritizers::Resource;
+use crate::object::CelObject;
 
 /// A managed cluster.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -30,6 +29,15 @@ pub struct Cluster {
     pub is_deleting: bool,
     /// The whole object, for CEL expressions. Without it, no expression selects the cluster.
     pub object: Option<Arc<CelObject>>,
+}
+
+/// A resource that clusters are scored by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Resource {
+    /// `cpu`
+    Cpu,
+    /// `memory`
+    Memory,
 }
 
 /// Upper bound on the bytes of memory of the taints of an accepted cluster.

@@ -13,8 +13,8 @@ use berth_api::{
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::cel::CelObject;
 use crate::facts::{Cluster, Decision, Scores};
+use crate::object::CelObject;
 use crate::rules::Rules;
 use crate::snapshot::Snapshot;
 

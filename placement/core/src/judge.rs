@@ -10,10 +10,11 @@ use std::collections::HashSet;
 use jiff::Timestamp;
 
 use crate::facts::Cluster;
+use crate::hub::Hub;
 use crate::prioritizers::Prioritizer;
 use crate::ranking::Ranked;
 use crate::rules::{Rules, Spec};
-use crate::schedule::{Counts, Hub, Scene, Schedule};
+use crate::schedule::{Counts, Scene, Schedule};
 use crate::scoring::{Scoring, Sources};
 use crate::taints::Untolerated;
 

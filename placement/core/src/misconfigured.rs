@@ -2,24 +2,11 @@
 
 use std::fmt;
 
-use berth_api::placement::PlacementSpec;
 use berth_api::selector::{SelectorError, listed};
 use berth_api::text::cut;
 
-use crate::predicates::{Part, expression_field};
-use crate::rules::{Gates, Spec};
-
 /// Upper bound on the characters of a value in a message.
 const SHOWN: usize = 100;
-
-/// Returns all mistakes in a spec, in OCM's order of steps. [`Rules::misconfiguration`](crate::Rules::misconfiguration) is the first of them.
-#[must_use]
-pub fn mistakes(spec: &PlacementSpec) -> Vec<Misconfiguration> {
-    let mut mistakes = Vec::new();
-    // No gate changes what is a mistake.
-    Spec::new(spec, Gates::default(), &mut mistakes);
-    mistakes
-}
 
 /// A mistake in the spec of a placement.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,6 +73,17 @@ pub enum Misconfiguration {
         /// The errors in it; at least one.
         errors: Vec<SelectorError>,
     },
+}
+
+/// A selector of a predicate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// The label selector.
+    Labels,
+    /// The claim selector.
+    Claims,
+    /// A CEL expression.
+    Cel,
 }
 
 // === impl Misconfiguration ===
@@ -205,4 +203,24 @@ impl fmt::Display for Misconfiguration {
             }
         }
     }
+}
+
+// === impl Part ===
+
+impl Part {
+    /// The name of the field of the selector.
+    pub(crate) fn field(self) -> &'static str {
+        match self {
+            Self::Labels => "labelSelector",
+            Self::Claims => "claimSelector",
+            Self::Cel => "celSelector",
+        }
+    }
+}
+
+/// The path of the field of a CEL expression.
+pub(crate) fn expression_field(predicate: usize, expression: usize) -> String {
+    format!(
+        "spec.predicates[{predicate}].requiredClusterSelector.celSelector.celExpressions[{expression}]"
+    )
 }

@@ -7,7 +7,8 @@ use berth_api::cluster::Taint;
 use jiff::Timestamp;
 
 use crate::facts::Cluster;
-use crate::predicates::{Mismatch, Part};
+use crate::misconfigured::Part;
+use crate::predicates::Mismatch;
 use crate::prioritizers::Prioritizer;
 use crate::ranking::Ranked;
 use crate::schedule::{Decisions, Schedule};
@@ -175,7 +176,8 @@ impl<'a> Schedule<'a> {
         }
         let spec = self.rules.spec.as_ref().ok();
         let spec = spec.filter(|_| self.fault.is_none())?;
-        let mismatches = spec.predicates.mismatches(cluster, self.scene.hub);
+        let scores = |cluster: &str, name: &str| self.scene.hub.scores(cluster, name);
+        let mismatches = spec.predicates.mismatches(cluster, &scores);
         if !mismatches.is_empty() {
             return Some(Rejection::Unmatched(mismatches));
         }

@@ -13,8 +13,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 
 use crate::cel::{self, CLUSTER_BUDGET, ENVIRONMENT};
 use crate::facts::{Cluster, Scores};
-use crate::misconfigured::Misconfiguration;
-use crate::schedule::Hub;
+use crate::misconfigured::{Misconfiguration, Part, expression_field};
 
 /// Upper bound on the characters of an expression in a reason.
 const SHOWN: usize = 100;
@@ -94,17 +93,6 @@ struct Unmet {
     found: Option<String>,
 }
 
-/// A selector of a predicate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
-    /// The label selector.
-    Labels,
-    /// The claim selector.
-    Claims,
-    /// A CEL expression.
-    Cel,
-}
-
 // === impl Matched ===
 
 impl Matched {
@@ -167,10 +155,13 @@ impl Predicates {
     }
 
     /// Returns for each predicate why the cluster does not match it; nothing if it matches one.
-    pub(crate) fn mismatches(&self, cluster: &Cluster, hub: &dyn Hub) -> Vec<Mismatch> {
+    pub(crate) fn mismatches<'s>(
+        &self,
+        cluster: &Cluster,
+        scores: &dyn Fn(&str, &str) -> Option<&'s Scores>,
+    ) -> Vec<Mismatch> {
         let predicates = self.0.iter().enumerate();
-        let scores = |cluster: &str, name: &str| hub.scores(cluster, name);
-        let mismatches = predicates.map(|(index, it)| it.mismatch(index, cluster, &scores));
+        let mismatches = predicates.map(|(index, it)| it.mismatch(index, cluster, scores));
         mismatches.collect::<Option<_>>().unwrap_or_default()
     }
 
@@ -327,26 +318,6 @@ impl Excess {
             "it exceeds the limit of {} steps for {of} on a cluster",
             self.budget
         )
-    }
-}
-
-/// The path of the field of a CEL expression.
-pub(crate) fn expression_field(predicate: usize, expression: usize) -> String {
-    format!(
-        "spec.predicates[{predicate}].requiredClusterSelector.celSelector.celExpressions[{expression}]"
-    )
-}
-
-// === impl Part ===
-
-impl Part {
-    /// The name of the field of the selector.
-    pub(crate) fn field(self) -> &'static str {
-        match self {
-            Self::Labels => "labelSelector",
-            Self::Claims => "claimSelector",
-            Self::Cel => "celSelector",
-        }
     }
 }
 

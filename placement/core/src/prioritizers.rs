@@ -8,6 +8,7 @@ use std::fmt;
 
 use berth_api::placement::{PrioritizerMode, PrioritizerPolicy, ScoreCoordinate, ScoreType};
 
+use crate::facts::Resource;
 use crate::misconfigured::Misconfiguration;
 
 /// What gives clusters scores between -100 and 100.
@@ -26,15 +27,6 @@ pub enum Prioritizer {
         /// The name of the score in it.
         score: String,
     },
-}
-
-/// A resource that clusters are scored by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Resource {
-    /// `cpu`
-    Cpu,
-    /// `memory`
-    Memory,
 }
 
 /// Prioritizers with their weights, which are not zero.

@@ -98,6 +98,15 @@ pub enum OnFault {
     Remove,
 }
 
+/// Returns all mistakes in a spec, in OCM's order of steps. [`Rules::misconfiguration`] is the first of them.
+#[must_use]
+pub fn mistakes(spec: &PlacementSpec) -> Vec<Misconfiguration> {
+    let mut mistakes = Vec::new();
+    // No gate changes what is a mistake.
+    Spec::new(spec, Gates::default(), &mut mistakes);
+    mistakes
+}
+
 // === impl Rules ===
 
 impl Rules {

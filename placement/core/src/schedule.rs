@@ -6,10 +6,11 @@ use std::fmt;
 use jiff::Timestamp;
 
 use crate::eligible::Eligible;
-use crate::facts::{Cluster, Scores};
+use crate::facts::Cluster;
 use crate::groups::Group;
+use crate::hub::Hub;
 use crate::misconfigured::Misconfiguration;
-use crate::predicates::{Excess, Matched};
+use crate::predicates::Excess;
 use crate::ranking::{Ranked, best};
 use crate::rules::{OnFault, Rules, Spec};
 use crate::scoring::{Scoring, Sources, expiry};
@@ -17,29 +18,6 @@ use crate::taints::earlier;
 
 /// Upper bound on the clusters that a warning names; it counts the others.
 const NAMED: usize = 20;
-
-/// The parts of the hub that a placement reads besides the clusters that it may select.
-///
-/// # Assumptions
-/// `most_foreign` is the maximum of `foreign` over all names, also those of clusters that do not exist.
-pub trait Hub {
-    /// The cluster of this name, if it exists.
-    fn cluster(&self, name: &str) -> Option<&Cluster>;
-
-    /// How often the PlacementDecisions of other placements list the cluster.
-    fn foreign(&self, cluster: &str) -> u64;
-
-    /// How often they list the cluster that they list most often.
-    fn most_foreign(&self) -> u64;
-
-    /// The scores of the AddOnPlacementScore with this name in the cluster's namespace.
-    fn scores(&self, cluster: &str, name: &str) -> Option<&Scores>;
-
-    /// What [`Rules::matched`] found out about the cluster before. `None`: the evaluation finds it out.
-    fn matched(&self, _cluster: &str) -> Option<Matched> {
-        None
-    }
-}
 
 /// The input of an evaluation.
 #[derive(Clone)]

@@ -6,9 +6,9 @@ use std::collections::HashSet;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::facts::{Cluster, Scores};
-use crate::prioritizers::{Prioritizer, Resource, Weights};
-use crate::schedule::Hub;
+use crate::facts::{Cluster, Resource, Scores};
+use crate::hub::Hub;
+use crate::prioritizers::{Prioritizer, Weights};
 
 /// The best score of a prioritizer; the worst is its negative.
 const BEST: i64 = 100;

@@ -10,9 +10,10 @@ use jiff::Timestamp;
 
 use crate::eligible::{Eligible, EligibleSet};
 use crate::facts::{Cluster, Decision, Scores};
+use crate::hub::Hub;
 use crate::prioritizers::Prioritizer;
 use crate::rules::Rules;
-use crate::schedule::{Hub, Scene, Schedule, schedule};
+use crate::schedule::{Scene, Schedule, schedule};
 
 /// The objects of a hub that placements read.
 #[derive(Clone, Debug, Default)]

@@ -9,8 +9,9 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::facts::Cluster;
+use crate::misconfigured::Part;
 use crate::outcome::{Outcome, Rejection, Standing, Tolerance};
-use crate::predicates::{Mismatch, Part};
+use crate::predicates::Mismatch;
 
 /// What becomes of a cluster, and why.
 #[derive(Clone, Debug, PartialEq, Serialize)]
