@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use http::Uri;
+
 /// Which API server to call, and as which user.
 ///
 /// Searched in this order: [`Access::kubeconfig`], the files of `$KUBECONFIG` (merged as kubectl merges them; missing files are
@@ -175,4 +177,13 @@ fn missing(home: bool) -> &'static str {
     } else {
         "this does not run in a cluster: name the hub by --kubeconfig FILE or in $KUBECONFIG"
     }
+}
+
+/// The URL without its path and the parts that may be secret.
+pub(crate) fn shown(url: &Uri) -> String {
+    let authority = url.authority().map_or("", |authority| authority.as_str());
+    let host = authority
+        .rsplit_once('@')
+        .map_or(authority, |(_, host)| host);
+    format!("{}://{host}", url.scheme_str().unwrap_or("https"))
 }

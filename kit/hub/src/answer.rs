@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use futures::{Stream, StreamExt};
-use http::header::WARNING;
 use http::{HeaderMap, StatusCode};
 use http_body_util::BodyExt;
 use http_body_util::combinators::UnsyncBoxBody;
@@ -14,8 +13,8 @@ use hyper::body::{Body, Frame, Incoming, SizeHint};
 use serde::de::DeserializeOwned;
 use tower::BoxError;
 
-use crate::call::{Asked, Line};
-use crate::error::{CallError, Cause, causes, plain};
+use crate::asked::{Asked, Line};
+use crate::error::{CallError, Cause, causes, warnings};
 
 /// A successful response.
 #[derive(Clone, Debug)]
@@ -183,47 +182,6 @@ impl Body for ResponseBody {
         match self {
             Self::Incoming(body) => body.size_hint(),
             Self::Boxed(body) => body.size_hint(),
-        }
-    }
-}
-
-/// The texts of the API server's warnings, safe to show.
-pub(crate) fn warnings(headers: &HeaderMap) -> impl Iterator<Item = String> + '_ {
-    let values = headers.get_all(WARNING).iter();
-    // The API server writes them in UTF-8.
-    values.filter_map(|value| warning(str::from_utf8(value.as_bytes()).ok()?))
-}
-
-/// The text of a warning, `299 - "text"` (RFC 7234, section 5.5), unescaped and safe to print.
-fn warning(value: &str) -> Option<String> {
-    let quoted = value.trim().splitn(3, ' ').nth(2)?.strip_prefix('"')?;
-    let mut text = String::new();
-    let mut characters = quoted.chars();
-    while let Some(c) = characters.next() {
-        match c {
-            '"' => return Some(plain(&text)),
-            '\\' => text.extend(characters.next()),
-            c => text.push(c),
-        }
-    }
-    None
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn warnings_are_read_as_the_api_server_writes_them() {
-        for (header, text) in [
-            (r#"299 - "plain""#, Some("plain")),
-            (r#"299 - "a \"b\" \\ c""#, Some(r#"a "b" \ c"#)),
-            ("299 - \"tab\there\"", Some("tab?here")),
-            (r#"299 - "open"#, None),
-            ("299", None),
-            ("", None),
-        ] {
-            assert_eq!(warning(header).as_deref(), text, "{header}");
         }
     }
 }

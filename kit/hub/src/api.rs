@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use http::{Request, Response, StatusCode};
-use http_body_util::{BodyExt, Collected, Full, LengthLimitError, Limited};
+use http_body_util::{BodyExt, Collected, LengthLimitError, Limited};
 use hyper::body::Body;
 use tokio::time::{Instant, timeout};
 use tower::util::BoxCloneSyncService;
@@ -12,16 +12,9 @@ use tower::{BoxError, Service, ServiceExt};
 
 use crate::access::{Access, ConnectError};
 use crate::answer::{Answer, Chunks, ResponseBody};
-use crate::call::Call;
+use crate::call::{Call, RequestBody};
 use crate::connections::{Connections, Pool};
 use crate::error::{CallError, Cause, Refusal, causes};
-
-/// The body of a request.
-pub type RequestBody = Full<Bytes>;
-
-/// Sends requests that have paths only, and does not retry.
-pub(crate) type HubService =
-    BoxCloneSyncService<Request<RequestBody>, Response<ResponseBody>, BoxError>;
 
 /// The longest body of a refusal; the rest is not read.
 const LONGEST_REFUSAL: usize = 1 << 20;

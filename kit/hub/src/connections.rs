@@ -23,7 +23,7 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use base64::prelude::{BASE64_STANDARD, Engine};
 use http::header::USER_AGENT;
-use http::{HeaderValue, Uri};
+use http::{HeaderValue, Request, Response, Uri};
 use hyper::rt::{Read, Write};
 use hyper_util::client::legacy;
 use hyper_util::client::legacy::connect::proxy::Tunnel;
@@ -32,12 +32,13 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use kube::Config;
 use kube::client::ConfigExt;
 use tokio::time::Instant;
+use tower::util::BoxCloneSyncService;
 use tower::{BoxError, Service, ServiceBuilder, ServiceExt};
 use tracing::{info, warn};
 
-use crate::access::{Access, ConnectError, Sharing, Timing};
+use crate::access::{Access, ConnectError, Sharing, Timing, shown};
 use crate::answer::ResponseBody;
-use crate::api::HubService;
+use crate::call::RequestBody;
 use crate::error::{auth_words, causes};
 use crate::kubeconfig::{Environment, Loaded, files_of, load, parse};
 use crate::tls::tls;
@@ -60,6 +61,10 @@ const PING: Duration = Duration::from_secs(30);
 
 /// How long the response to a ping may take.
 const PONG: Duration = Duration::from_secs(15);
+
+/// Sends requests that have paths only, and does not retry.
+pub(crate) type HubService =
+    BoxCloneSyncService<Request<RequestBody>, Response<ResponseBody>, BoxError>;
 
 /// Connections that are replaced when their credentials change.
 pub(crate) struct Connections(Arc<Inner>);
@@ -458,19 +463,10 @@ where
         .layer(config.base_uri_layer())
         .option_layer(auth?)
         .layer(named.extra_headers_layer()?)
-        .map_response(|response: http::Response<_>| response.map(ResponseBody::Incoming))
+        .map_response(|response: Response<_>| response.map(ResponseBody::Incoming))
         .map_err(BoxError::from)
         .service(http);
     Ok(HubService::new(service.map_err(Into::into)))
-}
-
-/// The URL without its path and the parts that may be secret.
-pub(crate) fn shown(url: &Uri) -> String {
-    let authority = url.authority().map_or("", |authority| authority.as_str());
-    let host = authority
-        .rsplit_once('@')
-        .map_or(authority, |(_, host)| host);
-    format!("{}://{host}", url.scheme_str().unwrap_or("https"))
 }
 
 #[cfg(test)]

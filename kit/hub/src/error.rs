@@ -6,13 +6,12 @@ use std::fmt;
 use std::time::Duration;
 
 use berth_api::text::{cut_bytes, is_plain};
-use http::header::{LOCATION, RETRY_AFTER};
+use http::header::{LOCATION, RETRY_AFTER, WARNING};
 use http::{HeaderMap, StatusCode};
 use serde::Deserialize;
 use tower::BoxError;
 
-use crate::answer::warnings;
-use crate::call::Asked;
+use crate::asked::Asked;
 
 /// An API server's whole response to a path that it does not serve, such as a kind whose definition is missing.
 const NO_SUCH_PATH: &str = "404 page not found";
@@ -404,9 +403,31 @@ fn shown(text: &str, longest: usize) -> String {
 }
 
 /// The text with `?` for each character that is not [plain](is_plain), except line ends.
-pub(crate) fn plain(text: &str) -> String {
+fn plain(text: &str) -> String {
     let plain = |c| if c == '\n' || is_plain(c) { c } else { '?' };
     text.chars().map(plain).collect()
+}
+
+/// The texts of the API server's warnings, safe to show.
+pub(crate) fn warnings(headers: &HeaderMap) -> impl Iterator<Item = String> + '_ {
+    let values = headers.get_all(WARNING).iter();
+    // The API server writes them in UTF-8.
+    values.filter_map(|value| warning(str::from_utf8(value.as_bytes()).ok()?))
+}
+
+/// The text of a warning, `299 - "text"` (RFC 7234, section 5.5), unescaped and safe to print.
+fn warning(value: &str) -> Option<String> {
+    let quoted = value.trim().splitn(3, ' ').nth(2)?.strip_prefix('"')?;
+    let mut text = String::new();
+    let mut characters = quoted.chars();
+    while let Some(c) = characters.next() {
+        match c {
+            '"' => return Some(plain(&text)),
+            '\\' => text.extend(characters.next()),
+            c => text.push(c),
+        }
+    }
+    None
 }
 
 #[cfg(test)]

@@ -9,8 +9,7 @@ use hyper_util::client::proxy::matcher::Matcher;
 use kube::Config;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 
-use crate::access::{Access, ConnectError};
-use crate::connections::shown;
+use crate::access::{Access, ConnectError, shown};
 use crate::error::causes;
 use crate::lenient;
 use crate::values::{Fault, check, forget_unprotected, take_token, tidy};

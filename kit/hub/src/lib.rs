@@ -25,6 +25,7 @@
 mod access;
 mod answer;
 mod api;
+mod asked;
 mod backoff;
 mod call;
 mod connections;
@@ -37,11 +38,11 @@ mod values;
 
 pub use access::{Access, ActAs, ConnectError, Sharing, Timing};
 pub use answer::{Answer, Chunks};
-pub use api::{HubApi, RequestBody};
+pub use api::HubApi;
+pub use asked::{Asked, Resource};
 pub use backoff::Backoff;
 pub use call::{
-    APPLY_PATCH, Asked, Call, JSON, JSON_PATCH, MERGE_PATCH, METADATA, METADATA_LIST, Resource,
-    segment,
+    APPLY_PATCH, Call, JSON, JSON_PATCH, MERGE_PATCH, METADATA, METADATA_LIST, RequestBody, segment,
 };
 pub use error::{CallError, Cause, Details, Refusal, StatusCause, causes, optional};
 pub use kubeconfig::{

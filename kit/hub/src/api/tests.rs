@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures::{StreamExt, stream};
 use http::HeaderValue;
-use http_body_util::StreamBody;
+use http_body_util::{Full, StreamBody};
 use hyper::body::Frame;
 use tower::service_fn;
 

@@ -272,3 +272,17 @@ fn what_a_plugin_printed_is_in_no_message() {
         "get /version: no credentials for the API server: the kubeconfig's exec plugin failed with exit status: 3: not logged in"
     );
 }
+
+#[test]
+fn warnings_are_read_as_the_api_server_writes_them() {
+    for (header, text) in [
+        (r#"299 - "plain""#, Some("plain")),
+        (r#"299 - "a \"b\" \\ c""#, Some(r#"a "b" \ c"#)),
+        ("299 - \"tab\there\"", Some("tab?here")),
+        (r#"299 - "open"#, None),
+        ("299", None),
+        ("", None),
+    ] {
+        assert_eq!(warning(header).as_deref(), text, "{header}");
+    }
+}
