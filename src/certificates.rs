@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use berth_certs::managed::{Observer, Policy};
-use berth_certs_keeper::{Election, Managed, Place, Registration, Settings};
 use berth_hub::HubApi;
+use berth_keeper::{Election, Managed, Place, Registration, Settings};
 use berth_manifests::webhooks::WEBHOOKS;
 use clap::ValueEnum;
 use jiff::SignedDuration;

@@ -7,7 +7,7 @@ mod lists;
 #[cfg(test)]
 mod tests;
 
-use berth_certs_keeper::certificate_metrics;
+use berth_keeper::certificate_metrics;
 use futures::FutureExt;
 use prometheus::Registry;
 use tokio::runtime::Builder;

@@ -8,7 +8,7 @@
 //! - [`decide()`]: the next step, or the time of the next decision; [`make()`]: the state to store for that step;
 //! - [`events`]: events for metrics.
 //!
-//! The crate `berth-certs-keeper` reads the facts from the hub, and carries out the steps.
+//! The crate `berth-keeper` reads the facts from the hub, and carries out the steps.
 //!
 //! # Promises
 //! - A certificate is served only when its authority has been in all registrations for the time to settle
