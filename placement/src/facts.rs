@@ -5,9 +5,9 @@ use std::collections::hash_set::Union;
 use std::hash::RandomState;
 use std::sync::Arc;
 
-use berth_api::placement::{ClusterClaimSelector, PlacementSpec, PlacementStatus, ScoreType};
+use berth_api::placement::{ClusterClaimSelector, PlacementSpec, PlacementStatus};
 use berth_api::{Placement, PlacementDecision, labels};
-use berth_placement_core::{Decision, Rules, Settings};
+use berth_placement_core::{Decision, Resource, Rules, ScoreSource, Settings};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, OwnerReference};
 
@@ -78,14 +78,15 @@ impl PlacementFacts {
         let metadata = &placement.metadata;
         let annotations = metadata.annotations.as_ref();
         let paused = annotations.and_then(|all| all.get(labels::SCHEDULING_DISABLE));
+        let rules = Arc::new(Rules::new(&placement, settings));
         Self {
             uid: metadata.uid.clone().unwrap_or_default(),
             resource_version: metadata.resource_version.clone().unwrap_or_default(),
             generation: metadata.generation,
             is_deleting: metadata.deletion_timestamp.is_some(),
             is_paused: paused.is_some_and(|it| it == "true"),
-            rules: Arc::new(Rules::new(&placement, settings)),
-            reads: Reads::new(&placement.spec, settings),
+            reads: Reads::new(&placement.spec, &rules),
+            rules,
             score_limit: (settings.gates.scores)
                 .then(|| ScoreLimit::new(&placement.spec.score_rate_limit)),
             status: placement.status.unwrap_or_default(),
@@ -123,7 +124,7 @@ impl PlacementFacts {
 // === impl Reads ===
 
 impl Reads {
-    fn new(spec: &PlacementSpec, settings: Settings) -> Self {
+    fn new(spec: &PlacementSpec, rules: &Rules) -> Self {
         let mut reads = Self::default();
         for group in &spec.decision_strategy.group_strategy.decision_groups {
             let selector = &group.group_cluster_selector;
@@ -136,27 +137,25 @@ impl Reads {
             reads.filter_labels.extend(keys_of(labels));
             reads.filter_claims.extend(names_of(claims));
         }
-        for configured in &spec.prioritizer_policy.configurations {
-            let Some(coordinate) = &configured.score_coordinate else {
-                continue;
-            };
-            match (&coordinate.r#type, &coordinate.add_on) {
-                (ScoreType::AddOn, Some(score)) => {
-                    reads.scores.insert(score.resource_name.clone());
+        for source in rules.score_sources() {
+            match source {
+                ScoreSource::Allocatable(Resource::Cpu) => reads.cpu = true,
+                ScoreSource::Allocatable(Resource::Memory) => reads.memory = true,
+                ScoreSource::AddOn(name) => {
+                    reads.scores.insert(name.to_owned());
                 }
-                _ => {
-                    reads.cpu |= coordinate.built_in == "ResourceAllocatableCPU";
-                    reads.memory |= coordinate.built_in == "ResourceAllocatableMemory";
-                }
+                // The view finds those by the clusters of decisions.
+                ScoreSource::OtherDecisions | ScoreSource::OwnDecisions => {}
             }
         }
-        let spreads = settings.gates.spread && !spec.spread_policy.spread_constraints.is_empty();
+        let gates = rules.settings().gates;
+        let spreads = gates.spread && !spec.spread_policy.spread_constraints.is_empty();
         let mut predicates = spec.predicates.iter();
         let has_cel = predicates.any(|it| {
             let selector = &it.required_cluster_selector.cel_selector;
             !selector.cel_expressions.is_empty()
         });
-        reads.everything = spreads || has_cel || settings.gates.prefer_no_select;
+        reads.everything = spreads || has_cel || gates.prefer_no_select;
         reads
     }
 

@@ -11,7 +11,6 @@ use jiff::Timestamp;
 
 use crate::facts::Cluster;
 use crate::hub::Hub;
-use crate::prioritizers::Prioritizer;
 use crate::ranking::Ranked;
 use crate::rules::{Rules, Spec};
 use crate::schedule::{Counts, Scene, Schedule};
@@ -55,11 +54,10 @@ impl Rules {
     ) -> Option<Judge<'a>> {
         let spec = self.spec.as_ref().ok()?;
         let number = spec.number.filter(|it| *it <= LARGEST_NUMBER)?;
-        let is_relative = |it: &Prioritizer| matches!(it, Prioritizer::Allocatable(_));
         let is_excluded = self.settings.gates.prefer_no_select
             || !spec.spread.is_empty()
             || spec.predicates.use_cel()
-            || spec.weights.iter().any(|(it, _)| is_relative(it));
+            || spec.weights.iter().any(|(it, _)| it.is_relative());
         if is_excluded {
             return None;
         }

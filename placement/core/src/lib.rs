@@ -66,7 +66,7 @@ pub use misconfigured::{Misconfiguration, Part};
 pub use object::CelObject;
 pub use outcome::{Cut, Outcome, Rejection, ScorePart, Standing, Tolerance};
 pub use predicates::{Excess, Matched, Mismatch};
-pub use prioritizers::Prioritizer;
+pub use prioritizers::{Prioritizer, ScoreSource};
 pub use ranking::Ranked;
 pub use records::Record;
 pub use rules::{Gates, OnFault, Rules, Settings, mistakes};

@@ -29,6 +29,19 @@ pub enum Prioritizer {
     },
 }
 
+/// What the scores of a prioritizer are made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScoreSource<'a> {
+    /// The PlacementDecisions of other placements.
+    OtherDecisions,
+    /// The PlacementDecisions of the placement itself.
+    OwnDecisions,
+    /// An allocatable amount of the cluster.
+    Allocatable(Resource),
+    /// The AddOnPlacementScore with this name in the cluster's namespace.
+    AddOn(&'a str),
+}
+
 /// Prioritizers with their weights, which are not zero.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Weights(Vec<(Prioritizer, i32)>);
@@ -44,6 +57,29 @@ struct Entry<'a> {
 }
 
 // === impl Prioritizer ===
+
+impl Prioritizer {
+    /// What its scores are made of. A change elsewhere leaves them as they are.
+    #[must_use]
+    pub fn reads(&self) -> ScoreSource<'_> {
+        match self {
+            Self::Balance => ScoreSource::OtherDecisions,
+            Self::Steady => ScoreSource::OwnDecisions,
+            Self::Allocatable(resource) => ScoreSource::Allocatable(*resource),
+            Self::AddOn { resource, .. } => ScoreSource::AddOn(resource),
+        }
+    }
+
+    /// Returns whether the score of a cluster depends on which other clusters pass the filters. Then a change of one cluster changes the
+    /// scores of others.
+    pub(crate) fn is_relative(&self) -> bool {
+        match self {
+            // Between the least and the largest amount of them.
+            Self::Allocatable(_) => true,
+            Self::Balance | Self::Steady | Self::AddOn { .. } => false,
+        }
+    }
+}
 
 /// OCM's name.
 impl fmt::Display for Prioritizer {

@@ -7,7 +7,7 @@ use crate::facts::{Cluster, Scores};
 use crate::groups::{GroupRules, Order};
 use crate::misconfigured::Misconfiguration;
 use crate::predicates::{Matched, Predicates};
-use crate::prioritizers::{Prioritizer, Weights};
+use crate::prioritizers::{ScoreSource, Weights};
 use crate::spread::Constraints;
 use crate::taints::Tolerations;
 
@@ -200,11 +200,11 @@ impl Rules {
         self.settings.gates.scores
     }
 
-    /// Returns whether the prioritizer counts for the placement.
-    #[must_use]
-    pub fn uses(&self, prioritizer: &Prioritizer) -> bool {
-        let spec = self.spec.as_ref();
-        spec.is_ok_and(|spec| spec.weights.iter().any(|(it, _)| it == prioritizer))
+    /// What the scores of clusters are made of. Empty if the spec has a mistake: no cluster gets a score.
+    pub fn score_sources(&self) -> impl Iterator<Item = ScoreSource<'_>> {
+        let spec = self.spec.as_ref().ok();
+        let weights = spec.into_iter().flat_map(|spec| spec.weights.iter());
+        weights.map(|(prioritizer, _)| prioritizer.reads())
     }
 
     /// Returns whether each evaluation may select other clusters although nothing else has changed: the weight of Steady is negative, so
@@ -246,10 +246,14 @@ impl Spec {
         } else {
             Constraints::default()
         };
-        let of_weights = weights.iter().map(|(prioritizer, _)| match prioritizer {
-            Prioritizer::AddOn { .. } => ADD_ON,
-            _ => BUILT_IN,
-        });
+        let of_weights = weights
+            .iter()
+            .map(|(prioritizer, _)| match prioritizer.reads() {
+                ScoreSource::AddOn(_) => ADD_ON,
+                ScoreSource::OtherDecisions
+                | ScoreSource::OwnDecisions
+                | ScoreSource::Allocatable(_) => BUILT_IN,
+            });
         let tests = predicates.tests()
             + GROUP * groups.tests()
             + of_weights.sum::<u64>()

@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::facts::{Cluster, Resource, Scores};
 use crate::hub::Hub;
-use crate::prioritizers::{Prioritizer, Weights};
+use crate::prioritizers::{Prioritizer, ScoreSource, Weights};
 
 /// The best score of a prioritizer; the worst is its negative.
 const BEST: i64 = 100;
@@ -119,9 +119,11 @@ impl<'a> Scorer<'a> {
 
     /// The name of the AddOnPlacementScores that are read.
     pub(crate) fn resource(&self) -> Option<&'a str> {
-        match self.prioritizer {
-            Prioritizer::AddOn { resource, .. } => Some(resource),
-            _ => None,
+        match self.prioritizer.reads() {
+            ScoreSource::AddOn(resource) => Some(resource),
+            ScoreSource::OtherDecisions
+            | ScoreSource::OwnDecisions
+            | ScoreSource::Allocatable(_) => None,
         }
     }
 }

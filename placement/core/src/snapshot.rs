@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use crate::eligible::{Eligible, EligibleSet};
 use crate::facts::{Cluster, Decision, Scores};
 use crate::hub::Hub;
-use crate::prioritizers::Prioritizer;
+use crate::prioritizers::ScoreSource;
 use crate::rules::Rules;
 use crate::schedule::{Scene, Schedule, schedule};
 
@@ -64,7 +64,10 @@ impl Snapshot {
     #[must_use]
     pub fn view(&self, rules: &Rules) -> View<'_> {
         let mut foreign: HashMap<&str, u64> = HashMap::new();
-        if rules.uses(&Prioritizer::Balance) {
+        if rules
+            .score_sources()
+            .any(|it| it == ScoreSource::OtherDecisions)
+        {
             for decision in &self.decisions {
                 if decision.is_of(rules.namespace(), rules.name()) {
                     continue;

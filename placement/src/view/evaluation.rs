@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, LazyLock};
 
 use berth_placement_core::{
-    Cluster, Eligible, EligibleSet, Hub, Matched, Prioritizer, Rules, Scene, Scores, judged,
+    Cluster, Eligible, EligibleSet, Hub, Matched, Rules, Scene, ScoreSource, Scores, judged,
     postponed, schedule,
 };
 use jiff::Timestamp;
@@ -246,7 +246,7 @@ impl<'a> SeenBy<'a> {
         Self {
             view,
             key,
-            balances: rules.uses(&Prioritizer::Balance),
+            balances: (rules.score_sources()).any(|it| it == ScoreSource::OtherDecisions),
             own: OnceCell::new(),
             most_foreign: OnceCell::new(),
             known: None,

@@ -50,9 +50,10 @@ fn a_change_of_a_cluster_wakes_those_that_read_it() {
         let groups = json!([{"groupName": "eu", "groupClusterSelector": selector}]);
         json!({"decisionStrategy": {"groupStrategy": {"decisionGroups": groups}}})
     };
-    let scorer = || {
+    let scorer = |weight: i32| {
         let coordinate = json!({"type": "BuiltIn", "builtIn": "ResourceAllocatableCPU"});
-        json!({"prioritizerPolicy": {"configurations": [{"scoreCoordinate": coordinate}]}})
+        let configuration = json!({"scoreCoordinate": coordinate, "weight": weight});
+        json!({"prioritizerPolicy": {"configurations": [configuration]}})
     };
     for (sentence, spec, change, wakes) in [
         ("nothing", json!({}), json!({}), false),
@@ -103,7 +104,8 @@ fn a_change_of_a_cluster_wakes_those_that_read_it() {
             true,
         ),
         ("an amount that is not read", json!({}), cpu(), false),
-        ("an amount that is read", scorer(), cpu(), true),
+        ("an amount that is read", scorer(1), cpu(), true),
+        ("an amount without weight", scorer(0), cpu(), false),
         (
             "its deletion",
             json!({}),
