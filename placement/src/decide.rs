@@ -23,9 +23,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use serde_json::{Map, Value, json};
 
 use self::status::{Scores, groups};
-use crate::facts::{DecisionFacts, PlacementFacts};
+use crate::facts::{DecisionFacts, Owner, PlacementFacts};
 use crate::kinds::Kind;
-use crate::layout::{Layout, Owner, Place};
+use crate::layout::{Layout, Place};
 use crate::recorded::{Recorded, Turn};
 use crate::relabel::{Label, relabel};
 use crate::wanted::Wanted;

@@ -10,19 +10,12 @@ use berth_api::plan::{Action, Write, WriteFailure};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
+use crate::facts::Doubt;
 use crate::kinds::Kind;
 use crate::sig;
 
 /// The longest time that an API server works on a write: its `--request-timeout`, 60 s by default, and some more.
 const LONGEST: SignedDuration = SignedDuration::from_secs(75);
-
-/// The clusters of a PlacementDecision that a write with an unknown outcome may still remove.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Doubt {
-    pub(crate) clusters: HashSet<String>,
-    /// When the write is certainly not carried out any more.
-    pub(crate) until: Timestamp,
-}
 
 /// A write that may remove clusters from a PlacementDecision.
 #[derive(Clone, Debug)]

@@ -11,8 +11,6 @@ use berth_placement_core::{Decision, Resource, Rules, ScoreSource, Settings};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, OwnerReference};
 
-use crate::doubt::Doubt;
-use crate::layout::Owner;
 use crate::recorded::{Recorded, ScoreLimit};
 
 /// A Placement.
@@ -69,6 +67,22 @@ pub(crate) struct DecisionFacts {
     pub(crate) owners: Vec<OwnerReference>,
     /// Clusters that a write with an unknown outcome may still remove. A later state of the object has none.
     pub(crate) doubt: Option<Doubt>,
+}
+
+/// The clusters of a PlacementDecision that a write with an unknown outcome may still remove.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Doubt {
+    pub(crate) clusters: HashSet<String>,
+    /// When the write is certainly not carried out any more.
+    pub(crate) until: Timestamp,
+}
+
+/// The placement that PlacementDecisions belong to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Owner<'a> {
+    pub(crate) namespace: &'a str,
+    pub(crate) name: &'a str,
+    pub(crate) uid: &'a str,
 }
 
 // === impl PlacementFacts ===
@@ -144,7 +158,7 @@ impl Reads {
                 ScoreSource::AddOn(name) => {
                     reads.scores.insert(name.to_owned());
                 }
-                // The view finds those by the clusters of decisions.
+                // No part of a cluster or of its scores.
                 ScoreSource::OtherDecisions | ScoreSource::OwnDecisions => {}
             }
         }
@@ -245,5 +259,41 @@ impl DecisionFacts {
         let mut owners = self.owners.iter();
         let controller = owners.find(|owner| owner.controller == Some(true))?;
         Some(&controller.uid)
+    }
+}
+
+// === impl Owner ===
+
+impl Owner<'_> {
+    /// The reference with which an object belongs to the placement, and is deleted with it.
+    pub(crate) fn reference(&self) -> OwnerReference {
+        OwnerReference {
+            api_version: "cluster.open-cluster-management.io/v1beta1".to_owned(),
+            kind: "Placement".to_owned(),
+            name: self.name.to_owned(),
+            uid: self.uid.to_owned(),
+            controller: Some(true),
+            block_owner_deletion: Some(true),
+        }
+    }
+
+    /// The name of the PlacementDecision with this number.
+    pub(crate) fn decision(&self, number: u64) -> String {
+        format!("{}-decision-{number}", self.name)
+    }
+
+    /// The number of a PlacementDecision that may list clusters of the placement.
+    pub(crate) fn number_of(&self, stored: &DecisionFacts) -> Option<u64> {
+        let (_, number) = stored.name.rsplit_once("-decision-")?;
+        let number = number.parse().ok().filter(|it| *it > 0)?;
+        let is_usable = stored.name == self.decision(number)
+            && !stored.is_deleting
+            && stored.controller().is_none_or(|uid| uid == self.uid);
+        is_usable.then_some(number)
+    }
+
+    /// Returns whether the PlacementDecision belongs to the placement: by its label, or because the placement controls it.
+    pub(crate) fn has(&self, stored: &DecisionFacts) -> bool {
+        stored.listed.is_of(self.namespace, self.name) || stored.controller() == Some(self.uid)
     }
 }

@@ -14,19 +14,10 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use berth_api::placement_decision::LIMIT;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 
-use crate::facts::DecisionFacts;
+use crate::facts::{DecisionFacts, Owner};
 use crate::relabel::Label;
 use crate::wanted::{WantedClusters, WantedGroup};
-
-/// What the layout is made for.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Owner<'a> {
-    pub(crate) namespace: &'a str,
-    pub(crate) name: &'a str,
-    pub(crate) uid: &'a str,
-}
 
 /// Where the wanted clusters are listed.
 #[derive(Debug)]
@@ -54,42 +45,6 @@ pub(crate) struct Place<'a> {
 
 /// Where a cluster stands among the wanted ones: its group, and its position in the group.
 type Wanted<'a> = HashMap<&'a str, (usize, usize)>;
-
-// === impl Owner ===
-
-impl Owner<'_> {
-    /// The reference with which an object belongs to the placement, and is deleted with it.
-    pub(crate) fn reference(&self) -> OwnerReference {
-        OwnerReference {
-            api_version: "cluster.open-cluster-management.io/v1beta1".to_owned(),
-            kind: "Placement".to_owned(),
-            name: self.name.to_owned(),
-            uid: self.uid.to_owned(),
-            controller: Some(true),
-            block_owner_deletion: Some(true),
-        }
-    }
-
-    /// The name of the PlacementDecision with this number.
-    pub(crate) fn decision(&self, number: u64) -> String {
-        format!("{}-decision-{number}", self.name)
-    }
-
-    /// The number of a PlacementDecision that may list clusters of the placement.
-    fn number_of(&self, stored: &DecisionFacts) -> Option<u64> {
-        let (_, number) = stored.name.rsplit_once("-decision-")?;
-        let number = number.parse().ok().filter(|it| *it > 0)?;
-        let is_usable = stored.name == self.decision(number)
-            && !stored.is_deleting
-            && stored.controller().is_none_or(|uid| uid == self.uid);
-        is_usable.then_some(number)
-    }
-
-    /// Returns whether the PlacementDecision belongs to the placement: by its label, or because the placement controls it.
-    pub(crate) fn has(&self, stored: &DecisionFacts) -> bool {
-        stored.listed.is_of(self.namespace, self.name) || stored.controller() == Some(self.uid)
-    }
-}
 
 // === impl Layout ===
 

@@ -38,8 +38,8 @@ use self::matching::AllScores;
 pub(crate) use self::matching::{Known, Matching};
 use self::members::Members;
 use self::readers::Readers;
-use crate::doubt::{Doubt, Removal};
-use crate::facts::{DecisionFacts, PlacementFacts};
+use crate::doubt::Removal;
+use crate::facts::{DecisionFacts, Doubt, PlacementFacts};
 use crate::wanted::WantedClusters;
 
 /// A placement, by namespace and name.

@@ -9,8 +9,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use serde_json::{Map, Value, json};
 
 use super::{Due, precondition};
+use crate::facts::Owner;
 use crate::kinds::Kind;
-use crate::layout::{Layout, Owner};
+use crate::layout::Layout;
 use crate::recorded::Turn;
 
 /// What is to be written about scores, reasons and counts.

@@ -15,8 +15,8 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::{Due, Step};
-use crate::doubt::{Doubt, Removal};
-use crate::facts::{DecisionFacts, PlacementFacts};
+use crate::doubt::Removal;
+use crate::facts::{DecisionFacts, Doubt, PlacementFacts};
 use crate::wanted::{Wanted, WantedClusters, WantedGroup};
 
 /// A namespace with one placement `p`, as an API server stores it.

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use berth_api::inventory;
 
 use super::slice::SliceFacts;
-use crate::layout::Owner;
+use crate::facts::Owner;
 
 /// The most clusters in a slice. Few clusters in tests take several slices.
 pub(super) const LIMIT: usize = if cfg!(all(test, debug_assertions)) {

@@ -20,8 +20,8 @@ use serde_json::{Map, Value, json};
 use super::layout::{LIMIT, Layout, Place};
 use super::slice::SliceFacts;
 use crate::decide::{Step, precondition};
+use crate::facts::Owner;
 use crate::kinds::Kind;
-use crate::layout::Owner;
 
 /// The name of the reconciler, in metrics and logs.
 const NAME: &str = "sig_placement_decisions";

@@ -8,8 +8,7 @@ use berth_api::inventory::{
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 
-use crate::doubt::Doubt;
-use crate::layout::Owner;
+use crate::facts::{Doubt, Owner};
 
 /// A PlacementDecision of SIG-Multicluster.
 #[derive(Clone, Debug, Default)]

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use jiff::Timestamp;
 
 use super::slice::SliceFacts;
-use crate::doubt::{Doubt, Removal};
-use crate::layout::Owner;
+use crate::doubt::Removal;
+use crate::facts::{Doubt, Owner};
 use crate::view::Key;
 
 /// The slices of the hub. Without the feature gate they are never listed.

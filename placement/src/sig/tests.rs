@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 
 use super::{DueSlices, SliceFacts};
 use crate::decide::Step;
-use crate::doubt::{Doubt, Removal};
-use crate::layout::Owner;
+use crate::doubt::Removal;
+use crate::facts::{Doubt, Owner};
 
 /// A namespace with slices of a placement `p`, as an API server stores them.
 #[derive(Clone, Debug, Default)]

@@ -176,7 +176,7 @@ fn a_slice_that_is_being_deleted_keeps_its_clusters_until_they_are_elsewhere() {
 fn a_name_that_cannot_be_a_label_has_no_slices() {
     let name = "n".repeat(64);
     let due = DueSlices {
-        owner: crate::layout::Owner {
+        owner: crate::facts::Owner {
             name: &name,
             ..owner()
         },
