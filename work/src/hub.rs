@@ -1,7 +1,7 @@
 //! The hub's controller of ManifestWorks: it makes those of ManifestWorkReplicaSets, and deletes those that are done.
 //!
 //! # Shape
-//! What is due for a replica set is decided in `berth-work-core`, a plain function. `view` keeps what it reads of the hub, and knows which
+//! What is due for a replica set is decided in `berth-work-replicas`, a plain function. `view` keeps what it reads of the hub, and knows which
 //! replica sets a change concerns. `world` connects both to the kit of all controllers ([`berth_reconcile`]); `sets` carries out what is
 //! due for a replica set.
 //!
@@ -13,7 +13,9 @@
 mod engine;
 mod kinds;
 mod sets;
+mod settings;
 mod view;
 mod world;
 
-pub use engine::{Engine, Progress, Settings};
+pub use engine::{Engine, Progress};
+pub use settings::Settings;

@@ -13,8 +13,8 @@ use berth_api::conditions::{
 use berth_api::work::{ManifestCondition, ManifestResourceMeta};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
+use crate::bound::shortened;
 use crate::conditions::is_reserved;
-use crate::evaluate::shortened;
 use crate::merge::{Conditions, is_built_in, is_of_rule};
 
 /// The longest message of built-in conditions in bytes.

@@ -1,6 +1,7 @@
-//! Bounds the status of a ManifestWork with very many manifests, which the API server would not store.
+//! Bounds the status of a ManifestWork with very many manifests, which the API server would not store, and its messages.
 
 use berth_api::conditions::{FALSE, TRUE, condition_of, manifest, manifest_work};
+use berth_api::text::shorten;
 use berth_api::work::{ManifestCondition, ManifestWork};
 
 /// What an API server stores of an object at most, in bytes: <https://etcd.io/docs/v3.5/dev-guide/limit/>.
@@ -73,6 +74,14 @@ fn size(state: &ManifestCondition) -> usize {
     serde_json::to_vec(state).map_or(0, |it| it.len() + 1)
 }
 
+/// The message with its middle left out if it is longer than this number of bytes; see [`shorten`].
+pub(crate) fn shortened(message: String, longest: usize) -> String {
+    if message.len() <= longest {
+        return message;
+    }
+    shorten(&message, longest).into_owned()
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
@@ -128,5 +137,16 @@ mod tests {
     fn a_few_large_states_stay() {
         let mut states: Vec<_> = (0..FEW).map(|at| state(at, "True")).collect();
         assert_eq!(bound(&mut states, || 0), 0);
+    }
+
+    #[test]
+    fn a_long_message_keeps_its_reason() {
+        let message = format!(
+            "rollout failed: {} the quota is exceeded",
+            "x".repeat(2_000)
+        );
+        let short = shortened(message, 256);
+        assert!(short.len() <= 256);
+        assert!(short.starts_with("rollout failed: ") && short.ends_with(" the quota is exceeded"));
     }
 }

@@ -9,7 +9,7 @@ use berth_api::work::{ConditionRule, ConditionRuleType, ManifestResourceMeta};
 use berth_cel::{BUDGET, Environment, Failure, Function, Host, Value};
 use serde_json::Value as Json;
 
-use crate::evaluate::shortened;
+use crate::bound::shortened;
 use crate::programs::Programs;
 
 /// The budget of all expressions of an object, in steps.

@@ -8,8 +8,7 @@ use berth_api::work::{
 };
 use serde_json::Value;
 
-use crate::evaluate::FeedbackSettings;
-use crate::evaluate::shortened;
+use crate::bound::shortened;
 use crate::jsonpath::{OBJECT_VISITS, Path};
 
 /// The most bytes of the values of an object, with their names.
@@ -88,6 +87,15 @@ pub(crate) const WELL_KNOWN: &[WellKnown] = &[
         ],
     ),
 ];
+
+/// Settings of the agent for reported fields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FeedbackSettings {
+    /// The gate `RawFeedbackJsonString`: lists and objects are reported as JSON, and all values that a path finds.
+    pub raw: bool,
+    /// The longest such JSON in bytes; at most 1024, which the CRD of ManifestWork allows.
+    pub max_raw: usize,
+}
 
 /// Collects the values of an object.
 struct Collector<'a> {
@@ -187,6 +195,17 @@ fn unknown_type(type_: &str) -> String {
 
 fn unusable(name: &str, path: &str, why: &str) -> String {
     format!("the path {path:?} of the value {name} cannot be used: {why}")
+}
+
+// === impl FeedbackSettings ===
+
+impl Default for FeedbackSettings {
+    fn default() -> Self {
+        Self {
+            raw: false,
+            max_raw: LONGEST_RAW,
+        }
+    }
 }
 
 // === impl Collector ===

@@ -21,10 +21,10 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use crate::aggregate::{self, Counted};
-use crate::bound::{bound, room};
+use crate::bound::{bound, room, shortened};
 use crate::conditions;
 use crate::config::Rules;
-use crate::evaluate::{Evaluated, shortened};
+use crate::evaluate::Evaluated;
 use crate::health::{self, Health, Judgement};
 use crate::merge::{Conditions, Stamp, StoredManifests, is_built_in};
 use crate::spending::Spending;

@@ -9,19 +9,11 @@ use berth_work_replicas::MANAGER;
 use tokio_util::sync::CancellationToken;
 
 use super::kinds::Kind;
+use super::settings::Settings;
 use super::world::Works;
 
 /// The name of the controller in Events. It equals OCM's.
 const CONTROLLER: &str = "manifestworkreplicaset-controller";
-
-/// What the controller does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Settings {
-    /// It makes the ManifestWorks of ManifestWorkReplicaSets.
-    pub replica_sets: bool,
-    /// It deletes ManifestWorks that are done, after `spec.deleteOption.ttlSecondsAfterFinished`.
-    pub clean_up: bool,
-}
 
 /// The controller of ManifestWorks, ready to run.
 pub struct Engine(berth_reconcile::Engine<Works>);
@@ -29,25 +21,6 @@ pub struct Engine(berth_reconcile::Engine<Works>);
 /// The progress of the first lists.
 #[derive(Clone)]
 pub struct Progress(Arc<Handle<Works>>);
-
-// === impl Settings ===
-
-impl Settings {
-    /// Returns whether the controller does anything.
-    pub fn any(self) -> bool {
-        self.replica_sets || self.clean_up
-    }
-}
-
-/// As without feature gates: with replica sets. ManifestWorks that are done stay, as with OCM.
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            replica_sets: true,
-            clean_up: false,
-        }
-    }
-}
 
 // === impl Engine ===
 

@@ -8,7 +8,7 @@ use berth_work_replicas::{Finished, ReplicaSet, Work};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use super::engine::Settings;
+use super::settings::Settings;
 
 /// A kind that is watched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

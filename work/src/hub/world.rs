@@ -8,9 +8,9 @@ use berth_api::plan::{Action, Plan, Target, Write};
 use berth_reconcile::queue::Next;
 use berth_reconcile::{Handle, Lane, Meta, Report, Source, Wake, WatchError, World};
 
-use super::engine::Settings;
 use super::kinds::{Fact, Kind};
 use super::sets;
+use super::settings::Settings;
 use super::view::{Key, Place, View};
 
 /// The name of the reconciler of replica sets, in metrics.

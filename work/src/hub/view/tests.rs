@@ -2,7 +2,7 @@ use berth_work_replicas::{Change, Decision};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::hub::engine::Settings;
+use crate::hub::settings::Settings;
 
 fn at(namespace: &str, name: &str) -> Place {
     place(namespace, name)
