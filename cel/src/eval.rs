@@ -4,19 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Host;
+use super::failure::{Evaluated, Failure, charge, error};
 use super::functions::{Function, NO_OVERLOAD, Run};
 use super::operators::{binary, negative};
 use super::parse::{Expr, Macro, MacroKind, Operator};
 use super::value::{Key, Value};
-
-/// Why an expression has no value.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Failure {
-    /// An error that `||` and `&&` can absorb.
-    Error(String),
-    /// The budget is spent.
-    TooCostly,
-}
 
 /// The input of an evaluation.
 pub(super) struct Scope<'a> {
@@ -25,20 +17,6 @@ pub(super) struct Scope<'a> {
     pub(super) locals: Vec<(&'a str, Value)>,
     /// The rest of the budget. Each node costs one step, and each value costs steps in proportion to its size.
     pub(super) steps: u64,
-}
-
-pub(super) type Evaluated<T = Value> = Result<T, Failure>;
-
-pub(super) fn error<T>(message: impl Into<String>) -> Evaluated<T> {
-    Err(Failure::Error(message.into()))
-}
-
-// === impl Failure ===
-
-impl From<String> for Failure {
-    fn from(message: String) -> Self {
-        Self::Error(message)
-    }
 }
 
 // === impl Scope ===
@@ -310,13 +288,6 @@ impl<'a> Scope<'a> {
         self.locals.pop();
         evaluated
     }
-}
-
-/// Takes steps from the budget.
-pub(super) fn charge(budget: &mut u64, steps: u64) -> Evaluated<()> {
-    let left = budget.checked_sub(steps);
-    *budget = left.unwrap_or_default();
-    left.map(|_| ()).ok_or(Failure::TooCostly)
 }
 
 /// What it costs to look a name up, beyond a step.

@@ -19,6 +19,7 @@
 
 mod cost;
 mod eval;
+mod failure;
 mod functions;
 mod lex;
 mod operators;
@@ -32,7 +33,7 @@ use eval::Scope;
 use parse::Expr;
 
 pub use cost::ASSUMED_ITEMS;
-pub use eval::Failure;
+pub use failure::Failure;
 pub use functions::{Function, NO_OVERLOAD};
 pub use lex::LONGEST;
 pub use value::{Key, Value};

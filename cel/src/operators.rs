@@ -1,6 +1,6 @@
 //! The operators of values, apart from equality and `in`, which are charged while they compare.
 
-use super::eval::{Evaluated, Failure, error};
+use super::failure::{Evaluated, Failure, error};
 use super::functions::NO_OVERLOAD;
 use super::parse::Operator;
 use super::value::Value;

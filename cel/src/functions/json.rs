@@ -3,7 +3,7 @@
 use serde_json::Value as Json;
 
 use super::{Function, Returned, no_overload, priced};
-use crate::eval::charge;
+use crate::failure::charge;
 use crate::value::Value;
 
 pub(super) const FUNCTIONS: &[Function] = &[priced("parseJSON", &[1], |args, steps| {

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use super::{Function, Returned, no_overload, priced};
-use crate::eval::{Evaluated, Failure, charge};
+use crate::failure::{Evaluated, Failure, charge};
 use crate::operators::add;
 use crate::value::Value;
 

@@ -17,7 +17,7 @@ mod times;
 pub(crate) mod urls;
 pub(crate) mod versions;
 
-use super::eval::{Evaluated, charge};
+use super::failure::{Evaluated, charge};
 use super::value::Value;
 
 /// The result of a function, or its error in words.

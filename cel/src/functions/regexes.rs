@@ -3,7 +3,7 @@
 use regex::{Regex, RegexBuilder};
 
 use super::{Function, no_overload, priced};
-use crate::eval::{Evaluated, Failure, charge};
+use crate::failure::{Evaluated, Failure, charge};
 use crate::value::Value;
 
 /// Upper bound on the memory of a compiled expression.

@@ -1,7 +1,7 @@
 //! cel-go's extension of strings. Positions count characters.
 
 use super::{Function, Returned, charge_whole, global, member, no_overload, priced};
-use crate::eval::charge;
+use crate::failure::charge;
 use crate::value::{Key, Value};
 
 pub(super) const FUNCTIONS: &[Function] = &[
