@@ -180,4 +180,20 @@ mod tests {
     fn the_command_line_is_consistent() {
         command().debug_assert();
     }
+
+    #[test]
+    #[cfg(feature = "devhub")]
+    fn the_page_of_commands_has_each_command() {
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/commands.md");
+        let page = std::fs::read_to_string(page).unwrap();
+        let mut commands = vec![("berth".to_owned(), command())];
+        let mut count = 0;
+        while let Some((name, command)) = commands.pop() {
+            assert!(page.contains(&format!("\n## {name}\n")), "{name}");
+            count += 1;
+            let shown = command.get_subcommands().filter(|it| !it.is_hide_set());
+            commands.extend(shown.map(|it| (format!("{name} {}", it.get_name()), it.clone())));
+        }
+        assert_eq!(page.matches("\n## berth").count(), count);
+    }
 }

@@ -1,4 +1,4 @@
-//! `docs/commands.md`: the help of the built binary.
+//! `docs/commands.md`: the help of the built binary, for each command of its tree.
 
 use std::process::Command;
 
@@ -7,64 +7,44 @@ pub(crate) fn page() -> String {
     let mut page = "<!-- Generated. To change it, change the code and run: BERTH_GENERATE=1 cargo test --test files generated -->\n\
                     # Commands\n"
         .to_owned();
-    for command in [
-        "",
-        "demo",
-        "hub",
-        "webhook-server",
-        "controller",
-        "agent",
-        "agent status",
-        "placement controller",
-        "placement debug",
-        "placement explain",
-        "placement what-if",
-        "work diff",
-        "work manager",
-        "work render",
-        "get",
-        "get clusters",
-        "get clustersets",
-        "get bindings",
-        "get placements",
-        "get works",
-        "get token",
-        "accept",
-        "deny",
-        "create clusterset",
-        "create placement",
-        "create work",
-        "delete cluster",
-        "delete clusterset",
-        "clusterset set",
-        "clusterset bind",
-        "clusterset unbind",
-        "can-i",
-        "doctor",
-        "join",
-        "unjoin",
-        "review",
-        "policies",
-        "completion",
-    ] {
-        let mut berth = Command::new(berth_testkit::program());
-        berth
-            .args(command.split_whitespace())
-            .arg("--help")
-            .env("COLUMNS", "100");
-        let output = berth.output().unwrap();
-        assert!(output.status.success(), "{command}");
-        let help = String::from_utf8(output.stdout).unwrap();
-        let help: Vec<_> = help.lines().map(str::trim_end).collect();
-        let title = if command.is_empty() {
-            "berth".to_owned()
-        } else {
-            format!("berth {command}")
-        };
-        page.push_str(&format!(
-            "\n## {title}\n\n```\n{}\n```\n",
-            help.join("\n").trim_end()
-        ));
-    }
+    add(&mut page, "berth");
     page
+}
+
+/// Adds the help of a command, then that of its subcommands.
+fn add(page: &mut String, command: &str) {
+    let help = help(command);
+    page.push_str(&format!("\n## {command}\n\n```\n{help}\n```\n"));
+    for subcommand in subcommands(&help) {
+        add(page, &format!("{command} {subcommand}"));
+    }
+}
+
+fn help(command: &str) -> String {
+    let mut berth = Command::new(berth_testkit::program());
+    berth
+        .args(command.split_whitespace().skip(1))
+        .arg("--help")
+        .env("COLUMNS", "100");
+    let output = berth.output().unwrap();
+    assert!(output.status.success(), "{command}");
+    let help = String::from_utf8(output.stdout).unwrap();
+    let help: Vec<_> = help.lines().map(str::trim_end).collect();
+    help.join("\n").trim_end().to_owned()
+}
+
+/// Returns the commands that the help lists, but `help`. A unit test of `berth` compares the page with its tree of commands.
+fn subcommands(help: &str) -> Vec<&str> {
+    let lines = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    lines
+        .take_while(|line| !line.is_empty())
+        // The descriptions go on in lines with a wider margin.
+        .filter_map(|line| {
+            line.strip_prefix("  ")?
+                .split_whitespace()
+                .next()
+                .filter(|_| !line.starts_with("   "))
+        })
+        .filter(|command| *command != "help")
+        .collect()
 }
