@@ -31,6 +31,7 @@ pub mod work;
 mod now;
 mod resource;
 mod schema;
+mod webhook;
 mod wire;
 
 pub use addon_placement_score::AddOnPlacementScore;
@@ -42,4 +43,5 @@ pub use now::Now;
 pub use placement::Placement;
 pub use placement_decision::PlacementDecision;
 pub use resource::GroupVersionResource;
+pub use webhook::Webhook;
 pub use work::{AppliedManifestWork, ManifestWork, ManifestWorkReplicaSet};

@@ -2,7 +2,7 @@
 //!
 //! A new webhook is a row here and its registration file. The gate selects the rules for its reviews.
 
-use berth_api::groups;
+use berth_api::Webhook;
 use serde_json::{Value, json};
 
 use crate::files::{self, Manifest};
@@ -10,6 +10,8 @@ use crate::files::{self, Manifest};
 /// A webhook of the gate. Paths and names are OCM's, so that OCM's registrations work with this gate, and ours replace OCM's.
 #[derive(Debug)]
 pub struct ShippedWebhook {
+    /// The webhook, which has the identity in the next fields.
+    pub webhook: Webhook,
     /// Its URL path.
     pub path: &'static str,
     /// The name of its registration, and of the only webhook in it.
@@ -73,10 +75,19 @@ pub enum Shows {
     },
 }
 
-/// Rows, and the list of all.
+/// Rows, and the list of all. A row adds to the identity of its webhook what is shipped for it.
 macro_rules! webhooks {
-    ($($(#[$doc:meta])* $name:ident = $row:expr;)*) => {
-        $($(#[$doc])* pub static $name: ShippedWebhook = $row;)*
+    ($($(#[$doc:meta])* $name:ident = $webhook:ident { $($field:ident: $value:expr,)* };)*) => {
+        $($(#[$doc])* pub static $name: ShippedWebhook = ShippedWebhook {
+            webhook: Webhook::$webhook,
+            path: Webhook::$webhook.path(),
+            mutates: Webhook::$webhook.mutates(),
+            group: Webhook::$webhook.group(),
+            version: Webhook::$webhook.version(),
+            kind: Webhook::$webhook.kind(),
+            resource: Webhook::$webhook.resource(),
+            $($field: $value,)*
+        };)*
         /// All webhooks of the gate.
         pub static WEBHOOKS: &[&ShippedWebhook] = &[$(&$name),*];
     };
@@ -84,14 +95,8 @@ macro_rules! webhooks {
 
 webhooks! {
     /// Fills in the defaults of ManagedClusters.
-    MUTATE_CLUSTER = ShippedWebhook {
-        path: "/mutate-cluster-open-cluster-management-io-v1-managedcluster",
+    MUTATE_CLUSTER = MutateCluster {
         name: "managedclustermutators.admission.cluster.open-cluster-management.io",
-        mutates: true,
-        group: groups::CLUSTER,
-        version: "v1",
-        kind: "ManagedCluster",
-        resource: groups::MANAGED_CLUSTERS,
         manifest: files::CLUSTER_MUTATORS,
         missing: Missing {
             is_fault: true,
@@ -114,14 +119,8 @@ webhooks! {
         }),
     };
     /// Decides writes of ManagedClusters.
-    VALIDATE_CLUSTER = ShippedWebhook {
-        path: "/validate-cluster-open-cluster-management-io-v1-managedcluster",
+    VALIDATE_CLUSTER = ValidateCluster {
         name: "managedclustervalidators.admission.cluster.open-cluster-management.io",
-        mutates: false,
-        group: groups::CLUSTER,
-        version: "v1",
-        kind: "ManagedCluster",
-        resource: groups::MANAGED_CLUSTERS,
         manifest: files::CLUSTER_VALIDATORS,
         missing: Missing {
             is_fault: true,
@@ -144,14 +143,8 @@ webhooks! {
         }),
     };
     /// Decides writes of ManagedClusterSets. OCM has no such webhook.
-    VALIDATE_SET = ShippedWebhook {
-        path: "/validate-cluster-open-cluster-management-io-v1beta2-managedclusterset",
+    VALIDATE_SET = ValidateClusterSet {
         name: "managedclustersetvalidators.admission.cluster.open-cluster-management.io",
-        mutates: false,
-        group: groups::CLUSTER,
-        version: "v1beta2",
-        kind: "ManagedClusterSet",
-        resource: groups::MANAGED_CLUSTER_SETS,
         manifest: files::SET_VALIDATORS,
         missing: Missing {
             is_fault: false,
@@ -168,14 +161,8 @@ webhooks! {
         }),
     };
     /// Decides writes of ManagedClusterSetBindings.
-    VALIDATE_BINDING = ShippedWebhook {
-        path: "/validate-cluster-open-cluster-management-io-v1beta2-managedclustersetbinding",
+    VALIDATE_BINDING = ValidateBinding {
         name: "managedclustersetbindingvalidators.admission.cluster.open-cluster-management.io",
-        mutates: false,
-        group: groups::CLUSTER,
-        version: "v1beta2",
-        kind: "ManagedClusterSetBinding",
-        resource: groups::MANAGED_CLUSTER_SET_BINDINGS,
         manifest: files::BINDING_VALIDATORS,
         missing: Missing {
             is_fault: true,
@@ -196,14 +183,8 @@ webhooks! {
         }),
     };
     /// Decides writes of agents' CertificateSigningRequests. OCM has no such webhook.
-    VALIDATE_REQUEST = ShippedWebhook {
-        path: "/validate-certificates-k8s-io-v1-certificatesigningrequest",
+    VALIDATE_REQUEST = ValidateRequest {
         name: "certificatesigningrequestvalidators.admission.cluster.open-cluster-management.io",
-        mutates: false,
-        group: groups::CERTIFICATES,
-        version: "v1",
-        kind: "CertificateSigningRequest",
-        resource: "certificatesigningrequests",
         manifest: files::REQUEST_VALIDATORS,
         missing: Missing {
             is_fault: false,
@@ -213,14 +194,8 @@ webhooks! {
         probe: None,
     };
     /// Decides writes of Placements. OCM has no such webhook.
-    VALIDATE_PLACEMENT = ShippedWebhook {
-        path: "/validate-cluster-open-cluster-management-io-v1beta1-placement",
+    VALIDATE_PLACEMENT = ValidatePlacement {
         name: "placementvalidators.admission.cluster.open-cluster-management.io",
-        mutates: false,
-        group: groups::CLUSTER,
-        version: "v1beta1",
-        kind: "Placement",
-        resource: "placements",
         manifest: files::PLACEMENT_VALIDATORS,
         missing: Missing {
             is_fault: false,
@@ -240,14 +215,8 @@ webhooks! {
         }),
     };
     /// Decides writes of ManifestWorks.
-    VALIDATE_WORK = ShippedWebhook {
-        path: "/validate-work-open-cluster-management-io-v1-manifestwork",
+    VALIDATE_WORK = ValidateWork {
         name: "manifestworkvalidators.admission.work.open-cluster-management.io",
-        mutates: false,
-        group: groups::WORK,
-        version: "v1",
-        kind: "ManifestWork",
-        resource: groups::MANIFEST_WORKS,
         manifest: files::WORK_VALIDATORS,
         missing: Missing {
             is_fault: true,
@@ -273,14 +242,8 @@ webhooks! {
         }),
     };
     /// Decides writes of ManifestWorkReplicaSets. OCM has the path, and registers nothing for it.
-    VALIDATE_REPLICA_SET = ShippedWebhook {
-        path: "/validate-work-open-cluster-management-io-v1alpha1-manifestworkreplicaset",
+    VALIDATE_REPLICA_SET = ValidateReplicaSet {
         name: "manifestworkreplicasetvalidators.admission.work.open-cluster-management.io",
-        mutates: false,
-        group: groups::WORK,
-        version: "v1alpha1",
-        kind: "ManifestWorkReplicaSet",
-        resource: groups::MANIFEST_WORK_REPLICA_SETS,
         manifest: files::REPLICA_SET_VALIDATORS,
         missing: Missing {
             // As in OCM.
@@ -361,7 +324,17 @@ mod tests {
             let only = webhook.webhook();
             assert_eq!(only["name"], webhook.name);
             assert_eq!(only["clientConfig"]["service"]["path"], webhook.path);
+            let is_namespaced = webhook.webhook.is_namespaced();
+            if let Some(probe) = &webhook.probe {
+                assert_eq!(probe.namespace.is_some(), is_namespaced, "{}", webhook.name);
+            }
             for rule in only["rules"].as_array().unwrap() {
+                assert_eq!(
+                    rule["scope"] == "Namespaced",
+                    is_namespaced,
+                    "{}",
+                    webhook.name
+                );
                 assert_eq!(
                     rule["apiGroups"],
                     json!([webhook.group]),

@@ -8,6 +8,8 @@ use jiff::Timestamp;
 use serde_json::Value;
 use tokio::time::{Duration, Instant};
 
+use super::input::guarded;
+
 /// The deadline of a review. Files answer immediately, so it does not expire.
 const LONG_ENOUGH: Duration = Duration::from_secs(30);
 
@@ -118,13 +120,8 @@ fn webhooks(review: &Value) -> anyhow::Result<Vec<Webhook>> {
         .filter(|webhook| (webhook.group(), webhook.resource()) == (group, resource))
         .collect();
     if passed.is_empty() {
-        bail!(
-            "request.resource is {resource:?} in group {group:?}: the gate guards managedclusters, managedclustersets, \
-             managedclustersetbindings and placements in group {:?}, and {} in group {:?}",
-            Webhook::ValidateCluster.group(),
-            Webhook::ValidateRequest.resource(),
-            Webhook::ValidateRequest.group()
-        );
+        let all = guarded(|it| format!("{}.{}", it.resource(), it.group()));
+        bail!("request.resource is {resource:?} in group {group:?}: the gate guards {all}");
     }
     Ok(passed)
 }

@@ -47,6 +47,12 @@ pub(super) fn reviews(args: &Args) -> anyhow::Result<Vec<Value>> {
         .collect()
 }
 
+/// Lists what the gate guards.
+pub(super) fn guarded(name: impl Fn(Webhook) -> String) -> String {
+    let validating = Webhook::ALL.into_iter().filter(|it| !it.mutates());
+    validating.map(name).collect::<Vec<_>>().join(", ")
+}
+
 /// Reads the objects of a file and the items of lists, each with its position.
 fn read(file: &Path) -> anyhow::Result<Vec<(String, Value)>> {
     let name = file.display().to_string();
@@ -99,18 +105,13 @@ fn review(args: &Args, object: Value, old: Option<&Value>) -> anyhow::Result<Val
         return with_user(args, object);
     }
     let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
-    let guarded = |webhook: &Webhook| {
+    let is_its = |webhook: &Webhook| {
         (webhook.group(), webhook.version(), webhook.kind()) == (group, version, kind.as_str())
     };
-    let Some(webhook) = Webhook::ALL.into_iter().find(guarded) else {
+    let Some(webhook) = Webhook::ALL.into_iter().find(is_its) else {
+        let all = guarded(|it| format!("{} ({}/{})", it.kind(), it.group(), it.version()));
         bail!(
-            "kind {kind:?} of apiVersion {api_version:?} is neither an AdmissionReview nor guarded by the gate; it guards \
-             ManagedCluster (v1), ManagedClusterSet and ManagedClusterSetBinding (v1beta2), and Placement (v1beta1) of {}, ManifestWork (v1) \
-             and ManifestWorkReplicaSet (v1alpha1) of {}, and {} (v1) of {}",
-            Webhook::ValidateCluster.group(),
-            Webhook::ValidateWork.group(),
-            Webhook::ValidateRequest.kind(),
-            Webhook::ValidateRequest.group()
+            "kind {kind:?} of apiVersion {api_version:?} is neither an AdmissionReview nor guarded by the gate; it guards {all}"
         );
     };
     let metadata = |object: &Value, field: &str| {
@@ -123,12 +124,7 @@ fn review(args: &Args, object: Value, old: Option<&Value>) -> anyhow::Result<Val
     let name = metadata(&object, "name");
     ensure!(!name.is_empty(), "metadata.name: required");
     let namespace = metadata(&object, "namespace");
-    let needs_namespace = [
-        Webhook::ValidateBinding,
-        Webhook::ValidateWork,
-        Webhook::ValidateReplicaSet,
-    ];
-    if needs_namespace.contains(&webhook) {
+    if webhook.is_namespaced() {
         ensure!(
             !namespace.is_empty(),
             "metadata.namespace: required for a {kind}"
@@ -187,4 +183,18 @@ fn with_user(args: &Args, mut review: Value) -> anyhow::Result<Value> {
         _ => bail!("the AdmissionReview has no request"),
     }
     Ok(review)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_that_the_gate_guards_is_listed_once() {
+        let listed = guarded(|it| format!("{} ({}/{})", it.kind(), it.group(), it.version()));
+        for webhook in Webhook::ALL {
+            let kind = format!("{} (", webhook.kind());
+            assert_eq!(listed.matches(&kind).count(), 1, "{kind} in {listed}");
+        }
+    }
 }

@@ -84,15 +84,13 @@ fn a_registration_says_what_its_webhook_serves() {
         );
 
         // OCM registers ManagedClusters in every version; there is one.
-        let (versions, scope) = match webhook {
-            Webhook::MutateCluster | Webhook::ValidateCluster => ("*", "Cluster"),
-            Webhook::ValidateWork => ("*", "Namespaced"),
-            Webhook::ValidateClusterSet | Webhook::ValidateRequest => {
-                (webhook.version(), "Cluster")
-            }
-            Webhook::ValidateBinding | Webhook::ValidatePlacement | Webhook::ValidateReplicaSet => {
-                (webhook.version(), "Namespaced")
-            }
+        let versions = match webhook {
+            Webhook::MutateCluster | Webhook::ValidateCluster | Webhook::ValidateWork => "*",
+            _ => webhook.version(),
+        };
+        let scope = match webhook.is_namespaced() {
+            true => "Namespaced",
+            false => "Cluster",
         };
         let rules = json!([{
             "apiGroups": [webhook.group()],

@@ -38,19 +38,14 @@ pub(crate) fn recorded() -> Vec<(String, Webhook, Value)> {
     reviews
 }
 
-/// An object of a webhook's kind with a name, a namespace if it needs one, and nothing else.
+/// An object of a webhook's kind with a name, a namespace if it is namespaced, and nothing else.
 pub(crate) fn bare(webhook: Webhook) -> Value {
     let mut object = json!({
         "apiVersion": format!("{}/{}", webhook.group(), webhook.version()),
         "kind": webhook.kind(),
         "metadata": { "name": "x" },
     });
-    let needs_namespace = [
-        Webhook::ValidateBinding,
-        Webhook::ValidateWork,
-        Webhook::ValidateReplicaSet,
-    ];
-    if needs_namespace.contains(&webhook) {
+    if webhook.is_namespaced() {
         object["metadata"]["namespace"] = "y".into();
     }
     object

@@ -24,8 +24,8 @@ mod salvage;
 mod single_flight;
 mod user;
 mod verdict;
-mod webhook;
 
+pub use berth_api::Webhook;
 pub use cost::decoding_costs;
 pub use documents::{NotYaml, documents};
 pub use files::FilesAnswerer;
@@ -35,4 +35,3 @@ pub use hub_files::{FilesError, HubFiles, Source, drop_nulls, objects, objects_i
 pub use port::{Answerer, Finding, Requester};
 pub use refusal::{Refusal, RefusalKind};
 pub use verdict::{Evidence, Subject, Verdict};
-pub use webhook::Webhook;

@@ -213,7 +213,7 @@ fn serves<'a, O: GuardedObject<'a>>(
             "request.resource is {} in group {}, but {} serves {} in group {}: check the webhook registration",
             Quoted(&format!("{}{slash}{subresource}", resource.as_str())),
             Quoted(group.as_str()),
-            webhook.conventional_path(),
+            webhook.path(),
             webhook.resource(),
             webhook.group(),
         )));
@@ -301,12 +301,7 @@ fn take_apart<'a, O: GuardedObject<'a>>(
         }
     };
     let (user, namespace) = (user_info.username.clone(), namespace.unwrap_or_default());
-    let needs_namespace = [
-        Webhook::ValidateBinding,
-        Webhook::ValidateWork,
-        Webhook::ValidateReplicaSet,
-    ];
-    if needs_namespace.contains(&webhook) && namespace.is_empty() {
+    if webhook.is_namespaced() && namespace.is_empty() {
         // An empty namespace would pass the check that it does not belong to a cluster, and a permission in it would be one in all
         // namespaces.
         return Err(Refusal::malformed("request.namespace is missing"));
@@ -374,6 +369,35 @@ mod tests {
             "{}",
             refusal.message
         );
+    }
+
+    /// An empty namespace would pass for one that belongs to no cluster.
+    #[test]
+    fn an_object_of_a_namespace_needs_its_namespace() {
+        let mut refused = Vec::new();
+        for webhook in Webhook::ALL {
+            let body = format!(
+                r#"{{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{{"uid":"u","operation":"DELETE",
+                "name":"x","userInfo":{{"username":"ada"}},
+                "resource":{{"group":"{}","version":"{}","resource":"{}"}}}}}}"#,
+                webhook.group(),
+                webhook.version(),
+                webhook.resource()
+            );
+            if let Err(NotReceived { refusal, .. }) =
+                receive::<Cluster<'_>>(body.as_bytes(), webhook)
+            {
+                assert_eq!(refusal.message, "request.namespace is missing");
+                refused.push(webhook.kind());
+            }
+        }
+        let namespaced = [
+            "ManagedClusterSetBinding",
+            "Placement",
+            "ManifestWork",
+            "ManifestWorkReplicaSet",
+        ];
+        assert_eq!(refused, namespaced);
     }
 
     #[test]
