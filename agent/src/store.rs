@@ -9,7 +9,7 @@ use berth_agent_core::held::{self, SecretData};
 use berth_agent_core::registration::Attempt;
 use berth_api::GroupVersionResource;
 use berth_certs::client::ClientKey;
-use berth_hub::{Call, CallError, HubApi, MERGE_PATCH, optional};
+use berth_hub::{Call, CallError, HubApi, MERGE_PATCH, object_path, optional};
 use berth_lease::Term;
 use berth_reconcile::{Item, Watched};
 use serde::Deserialize;
@@ -141,7 +141,7 @@ impl Secrets {
     }
 
     fn path(&self, name: &str) -> String {
-        format!("/api/v1/namespaces/{}/secrets/{name}", self.namespace)
+        object_path(("", "v1", "secrets"), &self.namespace, name)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Requests that find out about the hub itself.
 
 use berth_api::groups;
-use berth_hub::Call;
+use berth_hub::{Call, object_path, version_path};
 use http::HeaderMap;
 use http::header::DATE;
 use jiff::Timestamp;
@@ -41,8 +41,8 @@ impl HubConnection {
         namespace: Option<&str>,
         object: &Value,
     ) -> Result<Tried, CommandError> {
-        let within = namespace.map_or_else(String::new, |it| format!("namespaces/{it}/"));
-        let urls = Urls::new(format!("/apis/{group}/{version}/{within}{resource}"));
+        let kind = (group, version, resource);
+        let urls = Urls::new(object_path(kind, namespace.unwrap_or_default(), ""));
         let body = object.to_string().into_bytes();
         let request = urls.create(&writes(DryRun::Server), body);
         let answer = self.api.call(call(request)?.within(self.wait)).await;
@@ -73,7 +73,7 @@ impl HubConnection {
         }
     }
 
-    /// Returns the resources that the API server serves in a group and version, which are none if it does not know them.
+    /// Returns the resources that the API server serves in a group and version. The list is empty if the API server does not serve it.
     ///
     /// # Errors
     /// The hub does not answer.
@@ -82,10 +82,7 @@ impl HubConnection {
         group: &str,
         version: &str,
     ) -> Result<Vec<String>, CommandError> {
-        let api = match self
-            .ask(Call::get(format!("/apis/{group}/{version}")))
-            .await
-        {
+        let api = match self.ask(Call::get(version_path(group, version))).await {
             Err(failure) if failure.code() == Some(404) => return Ok(Vec::new()),
             api => api?,
         };

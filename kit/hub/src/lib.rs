@@ -32,6 +32,7 @@ mod connections;
 mod error;
 mod kubeconfig;
 mod lenient;
+mod path;
 mod sizes;
 mod tls;
 mod values;
@@ -48,4 +49,5 @@ pub use error::{CallError, Cause, Details, Refusal, StatusCause, causes, optiona
 pub use kubeconfig::{
     Authorities, Endpoint, ServerAddress, contexts, endpoint, endpoint_in, files, server_address,
 };
+pub use path::{object_path, query_value, version_path};
 pub use sizes::{LARGE_AT_ONCE, LONGEST_RESPONSE, LargeResponses, ResponseBound, USUAL_RESPONSE};

@@ -18,14 +18,14 @@ mod lines;
 use std::convert::Infallible;
 use std::time::Duration;
 
-use berth_hub::{Backoff, Call, CallError, Chunks, HubApi};
+use berth_hub::{Backoff, Call, CallError, Chunks, HubApi, query_value};
 use futures::StreamExt;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 
 use crate::object::{Item, Meta};
 use crate::scan::{Found, Items, Lines};
-use crate::watched::{Watched, encoded};
+use crate::watched::Watched;
 use crate::writer::{LARGEST, Shell};
 
 /// The first pause after a failure.
@@ -207,7 +207,7 @@ impl<R: Reports> Follower<'_, R> {
                 }
                 let mut query = format!("limit={PAGE}");
                 if !token.is_empty() {
-                    query.push_str(&format!("&continue={}", encoded(token)));
+                    query.push_str(&format!("&continue={}", query_value(token)));
                 }
                 let page = Call::get(format!("{}{query}", self.path));
                 let shell = self.list(page, Self::item).await?;

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use berth_api::GroupVersionResource;
-use berth_hub::segment;
+use berth_hub::{object_path, query_value};
 
 use crate::object::Item;
 
@@ -98,24 +98,15 @@ impl<F> Watched<F> {
 
     /// The path of the collection in a version, with the selectors as its query.
     pub(crate) fn path(&self, version: &str) -> String {
-        let Self {
-            group, resource, ..
-        } = self;
-        let (group, version, resource) = (segment(group), segment(version), segment(resource));
-        let mut path = if group.is_empty() {
-            format!("/api/{version}")
-        } else {
-            format!("/apis/{group}/{version}")
-        };
-        if let Some(namespace) = &self.namespace {
-            path.push_str(&format!("/namespaces/{}", segment(namespace)));
-        }
-        path.push_str(&format!("/{resource}?"));
+        let kind = (&*self.group, version, &*self.resource);
+        let namespace = self.namespace.as_deref().unwrap_or_default();
+        let mut path = object_path(kind, namespace, "");
+        path.push('?');
         if let Some(labels) = &self.labels {
-            path.push_str(&format!("labelSelector={}&", encoded(labels)));
+            path.push_str(&format!("labelSelector={}&", query_value(labels)));
         }
         if let Some(name) = &self.object {
-            let name = encoded(name);
+            let name = query_value(name);
             path.push_str(&format!("fieldSelector=metadata.name%3D{name}&"));
         }
         path
@@ -130,19 +121,6 @@ impl<F> fmt::Debug for Watched<F> {
             .field("server", &self.server)
             .finish_non_exhaustive()
     }
-}
-
-/// Encodes a value for a query.
-pub(crate) fn encoded(text: &str) -> String {
-    let mut encoded = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte) {
-            encoded.push(char::from(byte));
-        } else {
-            encoded.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    encoded
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use berth_api::{groups, labels, names};
-use berth_hub::{Call, CallError, HubApi, METADATA, METADATA_LIST};
+use berth_hub::{Call, CallError, HubApi, METADATA, METADATA_LIST, object_path};
 use berth_rules::display::Quoted;
 use berth_rules::{Answer, Namespace, Permission, Question};
 use futures::FutureExt;
@@ -201,17 +201,16 @@ async fn review(
 }
 
 async fn set_exists(calls: &Calls, name: &str) -> Result<Answer, String> {
-    let path = format!(
-        "/apis/{}/v1beta2/managedclustersets/{name}",
-        groups::CLUSTER
-    );
+    let sets = (groups::CLUSTER, "v1beta2", groups::MANAGED_CLUSTER_SETS);
+    let path = object_path(sets, "", name);
     let call = Call::get(path).accept(METADATA);
     let set = object(calls, "get managedclustersets", call, name).await?;
     Ok(Answer::from(set.is_some()))
 }
 
 async fn accepted_cluster(calls: &Calls, name: &str) -> Result<Answer, String> {
-    let path = format!("/apis/{}/v1/managedclusters/{name}", groups::CLUSTER);
+    let clusters = (groups::CLUSTER, "v1", groups::MANAGED_CLUSTERS);
+    let path = object_path(clusters, "", name);
     let cluster = object(calls, "get managedclusters", Call::get(path), name).await?;
     let spec = cluster.and_then(|cluster| cluster.spec);
     let accepted = spec.and_then(|spec| spec.hub_accepts_client);
@@ -219,7 +218,7 @@ async fn accepted_cluster(calls: &Calls, name: &str) -> Result<Answer, String> {
 }
 
 async fn namespace(calls: &Calls, name: &str) -> Result<Answer, String> {
-    let call = Call::get(format!("/api/v1/namespaces/{name}"));
+    let call = Call::get(object_path(("", "v1", "namespaces"), "", name));
     let Some(namespace) = object(calls, "get namespaces", call, name).await? else {
         return Ok(Answer::No);
     };
@@ -241,11 +240,13 @@ async fn bindings_in(calls: &Calls, namespace: &str) -> Result<Answer, String> {
         #[serde(deserialize_with = "Option::deserialize")]
         items: Option<Vec<Object>>,
     }
-    let path = format!(
-        "/apis/{}/v1beta2/namespaces/{namespace}/managedclustersetbindings?limit={BINDINGS_LISTED}",
-        groups::CLUSTER
+    let bindings = (
+        groups::CLUSTER,
+        "v1beta2",
+        groups::MANAGED_CLUSTER_SET_BINDINGS,
     );
-    let call = Call::get(path).accept(METADATA_LIST);
+    let path = object_path(bindings, namespace, "");
+    let call = Call::get(format!("{path}?limit={BINDINGS_LISTED}")).accept(METADATA_LIST);
     // A hub that does not serve the kind has no bindings.
     let asked = calls.make::<Bindings>(
         "list managedclustersetbindings",

@@ -2,7 +2,7 @@
 
 use berth_api::GroupVersionResource;
 use berth_api::work::FIELD_MANAGER;
-use berth_hub::{APPLY_PATCH, Call, CallError, MERGE_PATCH, segment};
+use berth_hub::{APPLY_PATCH, Call, CallError, MERGE_PATCH, object_path, segment};
 use berth_reconcile::{RawObject, Writer};
 use berth_work_core::{Cause, Refusal, Response, Step};
 use bytes::Bytes;
@@ -187,19 +187,7 @@ impl Path<'_> {
             version,
             resource,
         } = self.resource;
-        let version = segment(version);
-        let mut path = match group.as_str() {
-            "" => format!("/api/{version}"),
-            group => format!("/apis/{}/{version}", segment(group)),
-        };
-        if !self.namespace.is_empty() {
-            path.push_str(&format!("/namespaces/{}", segment(self.namespace)));
-        }
-        path.push_str(&format!("/{}", segment(resource)));
-        if !name.is_empty() {
-            path.push_str(&format!("/{}", segment(name)));
-        }
-        path
+        object_path((group, version, resource), self.namespace, name)
     }
 }
 

@@ -7,8 +7,9 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
+use berth_api::groups;
 use berth_api::work::ManifestWork;
-use berth_hub::{Call, CallError, segment};
+use berth_hub::{Call, CallError, object_path};
 use berth_reconcile::{Handle, RawObject, now};
 use berth_work_core::budget::{Claim, Excess, message, refused};
 
@@ -198,10 +199,8 @@ pub(crate) async fn read(on: &Handle<Agent>, name: &str) -> Result<(), CallError
         if !world.room.misses(name) {
             return Ok(());
         }
-        let (cluster, name) = (segment(&world.connection.cluster), segment(name));
-        format!(
-            "/apis/work.open-cluster-management.io/v1/namespaces/{cluster}/manifestworks/{name}"
-        )
+        let works = (groups::WORK, "v1", groups::MANIFEST_WORKS);
+        object_path(works, &world.connection.cluster, name)
     };
     let answer = match on.writer(HUB).send(Call::get(path)).await {
         Ok(answer) => answer,

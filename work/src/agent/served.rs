@@ -1,6 +1,6 @@
 //! What an API server serves: the kinds of a version, and where a kind is served that a version does not have.
 
-use berth_hub::{Call, segment};
+use berth_hub::{Call, segment, version_path};
 use berth_reconcile::{Refusal, Writer};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -65,12 +65,7 @@ struct Version {
 
 /// The kinds of a group and version. None, if the API server does not serve it.
 pub(super) async fn kinds(cluster: &Writer, group: &str, version: &str) -> Result<Kinds, Refusal> {
-    let version = segment(version);
-    let path = match group {
-        "" => format!("/api/{version}"),
-        group => format!("/apis/{}/{version}", segment(group)),
-    };
-    let list: ResourceList = read(cluster, path).await?;
+    let list: ResourceList = read(cluster, version_path(group, version)).await?;
     let resources = list.resources.into_iter();
     // A subresource is named after its resource, and may have its kind.
     let resources = resources.filter(|it| !it.name.contains('/'));

@@ -1,5 +1,6 @@
 //! The policies of Berth in the API server.
 
+use berth_hub::object_path;
 use berth_policies::installed::{PolicyKind, Stored};
 use futures::future::try_join_all;
 use serde_json::Value;
@@ -34,6 +35,6 @@ pub(super) async fn policies(hub: &HubConnection) -> Fact<Policies> {
 }
 
 async fn list(hub: &HubConnection, resource: &'static str) -> Fact<Vec<Value>> {
-    let path = format!("/apis/{GROUP}/v1/{resource}");
+    let path = object_path((GROUP, "v1", resource), "", "");
     read("list", (resource, GROUP), None, hub.list_values_at(path)).await
 }

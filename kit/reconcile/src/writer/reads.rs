@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use berth_api::plan::Target;
-use berth_hub::{Call, CallError, Cause, METADATA_LIST};
+use berth_hub::{Call, CallError, Cause, METADATA_LIST, query_value};
 use bytes::Bytes;
 use futures::StreamExt;
 use serde::Deserialize;
@@ -14,7 +14,6 @@ use super::{LARGEST, Writer, no_object, object_in};
 use crate::object::{Item, RawObject};
 use crate::refusal::Refusal;
 use crate::scan::{Found, Items};
-use crate::watched::encoded;
 
 /// The number of objects of a page of metadata.
 const PAGE: usize = 500;
@@ -55,7 +54,7 @@ impl Writer {
         let path = format!(
             "{}?fieldSelector=metadata.name%3D{}",
             path(&all_of(target), None),
-            encoded(&target.name)
+            query_value(&target.name)
         );
         let mut found = None;
         let mut take = |item: &[u8]| {
@@ -82,7 +81,10 @@ impl Writer {
         let mut next = String::new();
         loop {
             let path = path(&all_of(kind), None);
-            let call = Call::get(format!("{path}?limit={PAGE}&continue={}", encoded(&next)));
+            let call = Call::get(format!(
+                "{path}?limit={PAGE}&continue={}",
+                query_value(&next)
+            ));
             let mut failed = None;
             let mut take = |item: &[u8]| {
                 let looked = Item::read(item).and_then(|item| look(&item));

@@ -1,7 +1,7 @@
 //! Requests: the path, the content type and the body of a write.
 
 use berth_api::plan::{Action, Target};
-use berth_hub::{APPLY_PATCH, Call, MERGE_PATCH, segment};
+use berth_hub::{APPLY_PATCH, Call, MERGE_PATCH, object_path, segment};
 use serde_json::{Value, json};
 
 /// The request of a write; `manager`: the field manager where the action names no other.
@@ -87,20 +87,14 @@ pub(super) fn text(body: &Value) -> Vec<u8> {
 /// The path of an object, or of its kind, if it has no name.
 pub(super) fn path(target: &Target, subresource: Option<&str>) -> String {
     let kind = &target.resource;
-    let group = &*kind.group;
-    let mut parts = if group.is_empty() {
-        vec!["", "api", &kind.version]
-    } else {
-        vec!["", "apis", group, &kind.version]
-    };
-    if let Some(namespace) = &target.namespace {
-        parts.extend(["namespaces", namespace]);
+    let namespace = target.namespace.as_deref().unwrap_or_default();
+    let kind = (&*kind.group, &*kind.version, &*kind.resource);
+    let mut path = object_path(kind, namespace, &target.name);
+    if let Some(subresource) = subresource {
+        path.push('/');
+        path.push_str(&segment(subresource));
     }
-    parts.push(&kind.resource);
-    let names = [Some(&*target.name), subresource].into_iter().flatten();
-    parts.extend(names.filter(|name| !name.is_empty()));
-    let parts: Vec<_> = parts.into_iter().map(segment).collect();
-    parts.join("/")
+    path
 }
 
 #[cfg(test)]
