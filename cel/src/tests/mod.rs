@@ -1,6 +1,7 @@
 //! Expressions on one object, and what no expression can do.
 
 mod costs;
+mod second_reader;
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -38,7 +39,11 @@ impl Host for Cluster {
 }
 
 fn cluster() -> Cluster {
-    Cluster(Value::from(&json!({
+    Cluster(Value::from(&cluster_json()))
+}
+
+fn cluster_json() -> serde_json::Value {
+    json!({
         "metadata": {"name": "c1", "labels": {"region": "eu-1", "env": "prod"}},
         "spec": {"hubAcceptsClient": true, "taints": [{"key": "a", "effect": "PreferNoSelect", "timeAdded": null}]},
         "status": {
@@ -47,7 +52,7 @@ fn cluster() -> Cluster {
             "version": {"kubernetes": "v1.31.0"},
             "conditions": null,
         },
-    })))
+    })
 }
 
 /// What an expression says: `yes`, `no`, `fails` or `invalid`, and why.
