@@ -18,8 +18,8 @@ use serde_json::json;
 
 use crate::complete;
 use crate::failure::CommandError;
+use crate::flags::{DocumentArgs, DocumentFormat};
 use crate::hub::{DryRun, HubArgs, HubConnection, namespace, namespaced};
-use crate::outcomes::OutcomeFormat;
 use crate::print::plain;
 use grant::Grant;
 
@@ -46,6 +46,9 @@ Examples:
 /// With -o it prints only the RBAC objects that grant the permission, even if you already have it. The exit code is then 0.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
+#[command(mut_arg("output", |arg| {
+    arg.help("Print only the role and the binding that grant the permission")
+}))]
 pub struct Args {
     /// The action to check
     what: What,
@@ -66,9 +69,8 @@ pub struct Args {
         add = ArgValueCandidates::new(complete::clusters)
     )]
     namespace: Option<String>,
-    /// Print only the role and the binding that grant the permission
-    #[arg(short, long, value_name = "json|yaml", hide_possible_values = true)]
-    output: Option<OutcomeFormat>,
+    #[command(flatten)]
+    output: DocumentArgs,
     #[command(flatten)]
     hub: HubArgs,
 }
@@ -156,7 +158,7 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
         let _ = writeln!(io::stderr(), "Note: {}", Lines(&note));
     }
     let mut out = io::stdout().lock();
-    if let Some(format) = args.output {
+    if let Some(format) = args.output.format {
         let user = who(&hub, args).await?;
         let grant = Grant::new(&permission, &user);
         out.write_all(grant.written(format)?.as_bytes())?;
@@ -184,7 +186,7 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
             let command = command(args, &user);
             writeln!(out, "To grant it, an admin runs: {command}")?;
             let grant = Grant::new(&permission, &user);
-            out.write_all(grant.written(OutcomeFormat::Yaml)?.as_bytes())?;
+            out.write_all(grant.written(DocumentFormat::Yaml)?.as_bytes())?;
         }
         Err(failure) => writeln!(out, "Your user name cannot be determined: {failure}")?,
     }

@@ -76,7 +76,7 @@ struct Leaving {
 /// # Errors
 /// Those of the output, and those of the hub that concern all clusters.
 pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let dry_run = args.write.dry_run;
+    let dry_run = args.write.dry_run.mode;
     let asks = !args.yes && dry_run == DryRun::None;
     if asks && !can_ask() {
         let why = "Error: a deletion removes the clusters' add-ons and ManifestWorks; without a terminal to confirm it on, add --yes";
@@ -121,7 +121,7 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
         }
     }
     let deadline = Instant::now() + args.timeout.0;
-    let mut progress = Progress::new(args.write.output.is_some(), args.timeout.0);
+    let mut progress = Progress::new(args.write.output.format.is_some(), args.timeout.0);
     for (name, uid) in waited {
         match until_gone(&hub, &name, uid, deadline, &mut progress).await {
             Ok(()) => outcomes.done(&name, format!("managed cluster {name} is deleted"))?,

@@ -72,7 +72,7 @@ pub struct Args {
 /// # Errors
 /// Those of the output, and those of the hub that concern all clusters.
 pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let dry_run = args.write.dry_run;
+    let dry_run = args.write.dry_run.mode;
     let asks = !args.yes && dry_run == DryRun::None;
     if asks && !can_ask() {
         let why = "Error: a denial revokes the rights of the clusters' agents; without a terminal to confirm it on, add --yes";

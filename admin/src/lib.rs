@@ -19,6 +19,7 @@ mod deny;
 mod doctor;
 mod failure;
 mod files;
+mod flags;
 mod get;
 mod held;
 mod hub;

@@ -7,50 +7,27 @@ use std::process::ExitCode;
 use berth_rules::display::{Lines, Plain};
 use serde::Serialize;
 
+use crate::flags::{DocumentArgs, DocumentFormat, DryRunArgs};
 use crate::hub::DryRun;
-
-/// The output format of outcomes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum OutcomeFormat {
-    /// A JSON list of all outcomes, at the end of the command.
-    Json,
-    /// The same as YAML.
-    Yaml,
-}
 
 /// Flags of every command that writes.
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Writes and output")]
+#[command(mut_arg("dry_run", |arg| arg.global(true)))]
+#[command(mut_arg("output", |arg| {
+    arg.global(true)
+        .help("Print the outcomes as json or yaml instead of lines")
+}))]
 pub(crate) struct WriteArgs {
-    /// Write nothing: 'client' prints what would be written, 'server' also has the hub check it
-    #[arg(
-        long,
-        value_name = "client|server|none",
-        value_enum,
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = "client",
-        default_value = "none",
-        hide_default_value = true,
-        hide_possible_values = true,
-        global = true
-    )]
-    pub(crate) dry_run: DryRun,
-    /// Print the outcomes as json or yaml instead of lines
-    #[arg(
-        short,
-        long,
-        value_name = "json|yaml",
-        value_enum,
-        hide_possible_values = true,
-        global = true
-    )]
-    pub(crate) output: Option<OutcomeFormat>,
+    #[command(flatten)]
+    pub(crate) dry_run: DryRunArgs,
+    #[command(flatten)]
+    pub(crate) output: DocumentArgs,
 }
 
 /// The outcomes so far. Lines are printed immediately: successes to standard output, failures to standard error.
 pub(crate) struct Outcomes {
-    format: Option<OutcomeFormat>,
+    format: Option<DocumentFormat>,
     dry_run: DryRun,
     results: Vec<TargetResult>,
 }
@@ -70,8 +47,8 @@ struct TargetResult {
 impl Outcomes {
     pub(crate) fn new(args: &WriteArgs) -> Self {
         Self {
-            format: args.output,
-            dry_run: args.dry_run,
+            format: args.output.format,
+            dry_run: args.dry_run.mode,
             results: Vec::new(),
         }
     }
@@ -105,11 +82,11 @@ impl Outcomes {
         let mut out = io::stdout().lock();
         match self.format {
             None => {}
-            Some(OutcomeFormat::Json) => {
+            Some(DocumentFormat::Json) => {
                 serde_json::to_writer_pretty(&mut out, &self.results)?;
                 writeln!(out)?;
             }
-            Some(OutcomeFormat::Yaml) => {
+            Some(DocumentFormat::Yaml) => {
                 let text = serde_saphyr::to_string(&self.results).map_err(io::Error::other)?;
                 out.write_all(text.as_bytes())?;
             }

@@ -121,7 +121,7 @@ pub struct Args {
 /// # Errors
 /// Those of the output, and those of the hub that concern all clusters.
 pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let waits = args.wait && args.write.dry_run == DryRun::None;
+    let waits = args.wait && args.write.dry_run.mode == DryRun::None;
     let mut hub = HubConnection::of(&args.hub).await?;
     if waits {
         hub = hub.within(args.timeout.0);
@@ -142,7 +142,7 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
             fingerprints: &args.fingerprint,
             unchecked: args.skip_approve_check,
         },
-        dry_run: args.write.dry_run,
+        dry_run: args.write.dry_run.mode,
         wait: waits,
         new_requests: match () {
             () if args.yes || !args.fingerprint.is_empty() => NewRequests::Approve,
@@ -207,7 +207,7 @@ async fn all_pending(
         teller.note("No pending clusters found.");
         return Ok(Some(names));
     }
-    let asks = !args.yes && args.write.dry_run == DryRun::None && can_ask();
+    let asks = !args.yes && args.write.dry_run.mode == DryRun::None && can_ask();
     if asks {
         let mut err = io::stderr();
         for name in &names {

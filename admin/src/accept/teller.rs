@@ -20,7 +20,7 @@ impl Teller {
     pub(super) fn new(args: &WriteArgs, limit: Duration) -> Self {
         Self {
             outcomes: Outcomes::new(args),
-            progress: Progress::new(args.output.is_some(), limit),
+            progress: Progress::new(args.output.format.is_some(), limit),
             told_any: false,
         }
     }

@@ -11,6 +11,7 @@ use std::process::ExitCode;
 
 use jiff::Timestamp;
 
+use crate::flags::{DocumentArgs, DocumentFormat};
 use crate::hub::{ClusterArgs, HubConnection};
 use crate::join::objects::NAMESPACE;
 use crate::print::{plain, print_one_json, print_one_yaml};
@@ -37,23 +38,10 @@ pub struct Args {
     /// Secret with the agent's certificate
     #[arg(long, value_name = "NAME", default_value = crate::join::objects::HUB_SECRET)]
     hub_kubeconfig_secret: String,
-    /// Print json or yaml
-    #[arg(
-        short,
-        long,
-        value_name = "json|yaml",
-        value_enum,
-        hide_possible_values = true
-    )]
-    output: Option<Format>,
+    #[command(flatten)]
+    output: DocumentArgs,
     #[command(flatten)]
     cluster: ClusterArgs,
-}
-
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum Format {
-    Json,
-    Yaml,
 }
 
 /// Runs the command.
@@ -65,9 +53,9 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let facts = gather(&cluster, &args.namespace, &args.hub_kubeconfig_secret).await?;
     let report = Report::of(&facts, Timestamp::now());
     let mut out = io::stdout().lock();
-    match args.output {
-        Some(Format::Json) => print_one_json(&mut out, &serde_json::to_value(&report)?)?,
-        Some(Format::Yaml) => print_one_yaml(&mut out, &serde_json::to_value(&report)?)?,
+    match args.output.format {
+        Some(DocumentFormat::Json) => print_one_json(&mut out, &serde_json::to_value(&report)?)?,
+        Some(DocumentFormat::Yaml) => print_one_yaml(&mut out, &serde_json::to_value(&report)?)?,
         None => {
             for (what, text) in report.rows() {
                 writeln!(out, "{:<14}{}", format!("{what}:"), plain(text))?;

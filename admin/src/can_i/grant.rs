@@ -5,7 +5,7 @@ use std::io;
 use berth_rules::Permission;
 use serde_json::{Value, json};
 
-use crate::outcomes::OutcomeFormat;
+use crate::flags::DocumentFormat;
 
 const RBAC: &str = "rbac.authorization.k8s.io";
 
@@ -66,15 +66,15 @@ impl Grant {
     }
 
     /// Formats both objects for `kubectl apply`.
-    pub(super) fn written(&self, format: OutcomeFormat) -> io::Result<String> {
+    pub(super) fn written(&self, format: DocumentFormat) -> io::Result<String> {
         match format {
-            OutcomeFormat::Yaml => {
+            DocumentFormat::Yaml => {
                 let yaml = |it: &Value| serde_saphyr::to_string(it).map_err(io::Error::other);
                 let end = |text: String| format!("{}\n", text.trim_end());
                 let (role, binding) = (end(yaml(&self.role)?), end(yaml(&self.binding)?));
                 Ok(format!("---\n{role}---\n{binding}"))
             }
-            OutcomeFormat::Json => {
+            DocumentFormat::Json => {
                 let list = json!({
                     "apiVersion": "v1",
                     "kind": "List",
@@ -111,7 +111,7 @@ mod tests {
     #[test]
     fn the_role_allows_one_thing_and_one_user_has_it() {
         let yaml = Grant::new(&Permission::accept("c1"), "dev")
-            .written(OutcomeFormat::Yaml)
+            .written(DocumentFormat::Yaml)
             .unwrap();
         assert_eq!(
             yaml,
@@ -183,8 +183,8 @@ subjects:
     fn what_is_written_says_the_same_whatever_the_names_are() {
         for name in ["123", "true", "null", "1e3", "a: b", "it's \"x\"", "*", "~"] {
             let grant = Grant::new(&Permission::join(name), name);
-            let yaml = grant.written(OutcomeFormat::Yaml).unwrap();
-            let json = grant.written(OutcomeFormat::Json).unwrap();
+            let yaml = grant.written(DocumentFormat::Yaml).unwrap();
+            let json = grant.written(DocumentFormat::Json).unwrap();
             let read: Value = serde_json::from_str(&json).unwrap();
             assert_eq!(read["items"], json!([grant.role, grant.binding]), "{name}");
             let documents: Vec<Value> = yaml

@@ -104,10 +104,10 @@ pub(super) async fn bind(
     }
     let mut outcomes = Outcomes::new(write);
     for set in distinct(&args.which.names) {
-        match bind_one(hub, set, namespace, write.dry_run, &outcomes).await {
+        match bind_one(hub, set, namespace, write.dry_run.mode, &outcomes).await {
             Ok(true) => {
                 let line = format!("Clusterset {set} is bound to Namespace {namespace}");
-                if args.wait && write.dry_run == DryRun::None {
+                if args.wait && write.dry_run.mode == DryRun::None {
                     match effective(hub, set, namespace).await {
                         Ok(said) => {
                             outcomes.done(set, line)?;
@@ -255,7 +255,7 @@ pub(super) async fn unbind(
     let namespace = args.which.namespace.as_str();
     let mut outcomes = Outcomes::new(write);
     for set in distinct(&args.which.names) {
-        match unbind_one(hub, set, namespace, write.dry_run).await {
+        match unbind_one(hub, set, namespace, write.dry_run.mode).await {
             Ok(true) => {
                 let line = format!("Clusterset {set} is unbound from Namespace {namespace}");
                 outcomes.done(set, line)?;

@@ -84,7 +84,7 @@ async fn create(
         Err(failure) => return Err(failure),
     }
     let object = object(name, asked);
-    let made = hub.create::<ManagedClusterSet>(None, &object, args.write.dry_run);
+    let made = hub.create::<ManagedClusterSet>(None, &object, args.write.dry_run.mode);
     match made.await {
         Ok(_) => Ok(None),
         // Another client created it in the meantime, or the user may not read it.

@@ -103,7 +103,7 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
                     outcomes.progress(&format!("Note: Clusterset {name} does not exist: {near}"));
                 }
             }
-            Ok(Some(leaving)) if args.write.dry_run != DryRun::None => {
+            Ok(Some(leaving)) if args.write.dry_run.mode != DryRun::None => {
                 outcomes.done(name, leaving.line)?;
             }
             Ok(Some(leaving)) if !args.wait => {
@@ -147,7 +147,7 @@ async fn delete(
             }
         }
         let uid = metadata.uid.clone();
-        let dry_run = args.write.dry_run;
+        let dry_run = args.write.dry_run.mode;
         let deleted = hub.delete::<ManagedClusterSet>(None, name, uid.clone(), dry_run);
         Ok(deleted.await?.then(|| Leaving {
             name: name.to_owned(),

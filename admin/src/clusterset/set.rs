@@ -82,12 +82,12 @@ pub(super) async fn run(
     if args.selector.is_some() || !args.clusters.is_empty() {
         match unfit(&set) {
             Some(why) => outcomes.failed(&args.name, why)?,
-            None => clusters(hub, args, write.dry_run, &mut outcomes).await?,
+            None => clusters(hub, args, write.dry_run.mode, &mut outcomes).await?,
         }
     }
     let names = distinct(&args.namespaces);
     if !names.is_empty() {
-        match namespaces(hub, &args.name, &names, write.dry_run).await {
+        match namespaces(hub, &args.name, &names, write.dry_run.mode).await {
             Err(failure) => outcomes.failed(&args.name, failure)?,
             Ok(added) => {
                 for name in names {

@@ -19,6 +19,7 @@ use berth_api::names::is_dns1123_label;
 use clap_complete::ArgValueCandidates;
 
 use crate::complete;
+use crate::flags::{DocumentArgs, DocumentFormat};
 use crate::hub::{HubArgs, HubConnection};
 use report::{Report, Style};
 
@@ -45,6 +46,9 @@ The checks and the permissions that they need: docs/doctor.md. Exit codes: 0 wit
 /// policies decide, it sends writes that they must refuse, as dry runs. Nothing is changed.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
+#[command(mut_arg("output", |arg| {
+    arg.help("Print all checks and findings as json or yaml instead of lines")
+}))]
 pub struct Args {
     /// Namespace of the hub's components
     #[arg(
@@ -62,23 +66,10 @@ pub struct Args {
     /// Also fail on warnings and on checks that could not run
     #[arg(long)]
     strict: bool,
-    /// Print all checks and findings as json or yaml instead of lines
-    #[arg(
-        short,
-        long,
-        value_name = "json|yaml",
-        value_enum,
-        hide_possible_values = true
-    )]
-    output: Option<Format>,
+    #[command(flatten)]
+    output: DocumentArgs,
     #[command(flatten)]
     hub: HubArgs,
-}
-
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum Format {
-    Json,
-    Yaml,
 }
 
 fn namespace(text: &str) -> Result<String, String> {
@@ -99,9 +90,9 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let findings = checks::check(&facts);
     let report = Report::new(&findings);
     let mut out = io::stdout().lock();
-    match args.output {
-        Some(Format::Json) => report.json(&mut out)?,
-        Some(Format::Yaml) => report.yaml(&mut out)?,
+    match args.output.format {
+        Some(DocumentFormat::Json) => report.json(&mut out)?,
+        Some(DocumentFormat::Yaml) => report.yaml(&mut out)?,
         None => {
             let no_colour = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
             let style = Style {
@@ -113,7 +104,7 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     out.flush()?;
     let mut err = io::stderr().lock();
-    if args.output.is_none() && err.is_terminal() {
+    if args.output.format.is_none() && err.is_terminal() {
         // An error of standard error is ignored: the exit code has the result.
         let _ = writeln!(err, "{}", report.summary());
     }

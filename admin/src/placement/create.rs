@@ -21,6 +21,7 @@ use serde_json::{Map, Value, json};
 use super::text::first;
 use crate::complete;
 use crate::failure::CommandError;
+use crate::flags::{DocumentArgs, DocumentFormat, DryRunArgs};
 use crate::hub::{DryRun, Filter, HubArgs, HubConnection, Wait, namespace, wait};
 use crate::print::{plain, print_one_json, print_one_yaml};
 use crate::retry::deciding_again;
@@ -49,6 +50,10 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// 'berth placement explain' says which clusters it selects, and why.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
+#[command(mut_arg("dry_run", |arg| {
+    arg.help("Write nothing: 'client' checks the flags, 'server' also has the hub check the object")
+}))]
+#[command(mut_arg("output", |arg| arg.help("Print the Placement as json or yaml")))]
 pub(crate) struct Args {
     /// Name of the Placement
     #[arg(value_name = "NAME", value_parser = flags::name)]
@@ -105,39 +110,12 @@ pub(crate) struct Args {
     /// Timeout of --wait
     #[arg(long, value_name = "DURATION", value_parser = wait, default_value = "30s", requires = "wait")]
     timeout: Wait,
-    /// Write nothing: 'client' checks the flags, 'server' also has the hub check the object
-    #[arg(
-        long,
-        value_name = "client|server|none",
-        value_enum,
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = "client",
-        default_value = "none",
-        hide_default_value = true,
-        hide_possible_values = true
-    )]
-    dry_run: DryRun,
-    /// Print the Placement as json or yaml
-    #[arg(
-        short,
-        long,
-        value_name = "json|yaml",
-        value_enum,
-        hide_possible_values = true
-    )]
-    output: Option<ObjectFormat>,
+    #[command(flatten)]
+    dry_run: DryRunArgs,
+    #[command(flatten)]
+    output: DocumentArgs,
     #[command(flatten)]
     hub: HubArgs,
-}
-
-/// An output format of the object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum ObjectFormat {
-    /// JSON.
-    Json,
-    /// YAML.
-    Yaml,
 }
 
 /// Runs the command.
@@ -148,13 +126,13 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let object = args.object()?;
     let (name, namespace) = (args.name.as_str(), args.namespace.as_str());
     let title = format!("Placement {name} in namespace {namespace}");
-    let suffix = args.dry_run.suffix();
-    if args.dry_run == DryRun::Client {
+    let suffix = args.dry_run.mode.suffix();
+    if args.dry_run.mode == DryRun::Client {
         // No hub is needed to print a manifest.
         return finish(args, &object, &format!("{title} would be created{suffix}"));
     }
     let hub = HubConnection::of(&args.hub).await?;
-    let created = hub.create::<Placement>(Some(namespace), &object, args.dry_run);
+    let created = hub.create::<Placement>(Some(namespace), &object, args.dry_run.mode);
     let (written, line) = match created.await {
         Ok(written) => (written, format!("{title} is created{suffix}")),
         Err(failure) if failure.is_already_there() && args.overwrite => {
@@ -167,7 +145,7 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Err(failure) => return Err(failure.into()),
     };
     let code = finish(args, &written, &line)?;
-    if args.dry_run == DryRun::None {
+    if args.dry_run.mode == DryRun::None {
         unbound(&hub, args).await;
         if args.wait {
             let generation = written["metadata"]["uid"].as_str().unwrap_or_default();
@@ -180,10 +158,10 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
 /// Prints the object, or else a line.
 fn finish(args: &Args, object: &Value, line: &str) -> anyhow::Result<ExitCode> {
     let mut out = io::stdout().lock();
-    match args.output {
+    match args.output.format {
         None => writeln!(out, "{}", plain(line))?,
-        Some(ObjectFormat::Json) => print_one_json(&mut out, object)?,
-        Some(ObjectFormat::Yaml) => print_one_yaml(&mut out, object)?,
+        Some(DocumentFormat::Json) => print_one_json(&mut out, object)?,
+        Some(DocumentFormat::Yaml) => print_one_yaml(&mut out, object)?,
     }
     out.flush()?;
     Ok(ExitCode::SUCCESS)
@@ -199,7 +177,7 @@ async fn overwrite(hub: &HubConnection, args: &Args, spec: &Value) -> Result<Val
             "metadata": {"resourceVersion": stored["metadata"]["resourceVersion"]},
             "spec": replacing(&stored["spec"], spec),
         });
-        let patched = hub.merge::<Placement>(Some(namespace), name, None, patch, args.dry_run);
+        let patched = hub.merge::<Placement>(Some(namespace), name, None, patch, args.dry_run.mode);
         patched.await
     })
     .await

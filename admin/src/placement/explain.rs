@@ -8,12 +8,13 @@ use clap_complete::engine::ArgValueCandidates;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::explained;
 use super::gather::{self, Needs, Origin, OriginArgs};
 use super::one::One;
 use super::text::{Bound, Text};
-use super::{Output, explained};
 use crate::complete;
 use crate::failure::CommandError;
+use crate::flags::{TableArgs, TableFormat};
 use crate::hub::namespace;
 use crate::print::{Style, print_one_json, print_one_yaml};
 
@@ -64,17 +65,8 @@ pub struct Args {
     /// Show all clusters in the table; by default 20 of each kind, and how many more
     #[arg(long)]
     all: bool,
-    /// Output format: table, json or yaml [default: table]
-    #[arg(
-        short,
-        long,
-        value_name = "FORMAT",
-        value_enum,
-        hide_possible_values = true,
-        default_value_t,
-        hide_default_value = true
-    )]
-    output: Output,
+    #[command(flatten)]
+    output: TableArgs,
     #[command(flatten)]
     pub(super) origin: OriginArgs,
 }
@@ -103,8 +95,8 @@ pub(super) async fn run(args: &Args, gates: Gates) -> anyhow::Result<ExitCode> {
     };
     let mut out = io::stdout().lock();
     let Some(name) = &args.cluster else {
-        match args.output {
-            Output::Table => {
+        match args.output.format {
+            TableFormat::Table => {
                 let bound = if args.all { Bound::All } else { Bound::Some };
                 let text = Text {
                     explanation: &explanation,
@@ -135,8 +127,8 @@ pub(super) async fn run(args: &Args, gates: Gates) -> anyhow::Result<ExitCode> {
         }
         anyhow::bail!("{failure}");
     };
-    match args.output {
-        Output::Table => one.write(&mut out, controller.as_deref(), Style::of_stdout())?,
+    match args.output.format {
+        TableFormat::Table => one.write(&mut out, controller.as_deref(), Style::of_stdout())?,
         output => document(&mut out, output, &one.to_json()?)?,
     }
     out.flush()?;
@@ -144,10 +136,10 @@ pub(super) async fn run(args: &Args, gates: Gates) -> anyhow::Result<ExitCode> {
 }
 
 /// Writes a value as JSON or YAML.
-pub(super) fn document(out: &mut impl Write, output: Output, value: &Value) -> io::Result<()> {
+pub(super) fn document(out: &mut impl Write, output: TableFormat, value: &Value) -> io::Result<()> {
     match output {
-        Output::Yaml => print_one_yaml(out, value),
-        Output::Json | Output::Table => print_one_json(out, value),
+        TableFormat::Yaml => print_one_yaml(out, value),
+        TableFormat::Json | TableFormat::Table => print_one_json(out, value),
     }
 }
 

@@ -32,18 +32,6 @@ pub enum PlacementCommand {
     WhatIf(what_if::Args),
 }
 
-/// An output format of explanations.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-enum Output {
-    /// Text and a table.
-    #[default]
-    Table,
-    /// Everything, as JSON.
-    Json,
-    /// Everything, as YAML.
-    Yaml,
-}
-
 /// Explains a placement, and says what the gate says about it.
 fn explained(
     inventory: &Inventory,

@@ -11,12 +11,13 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::explain::document;
+use super::explained;
 use super::gather::{Needs, OriginArgs};
 use super::manifest;
 use super::text::{Bound, Text};
-use super::{Output, explained};
 use crate::complete;
 use crate::files::Folders;
+use crate::flags::{TableArgs, TableFormat};
 use crate::hub::namespace;
 use crate::print::{Style, plain};
 
@@ -67,17 +68,8 @@ pub struct Args {
     /// Exit with 1 if decisions change, and with 2 after an error
     #[arg(long)]
     exit_code: bool,
-    /// Output format: table, json or yaml [default: table]
-    #[arg(
-        short,
-        long,
-        value_name = "FORMAT",
-        value_enum,
-        hide_possible_values = true,
-        default_value_t,
-        hide_default_value = true
-    )]
-    output: Output,
+    #[command(flatten)]
+    output: TableArgs,
     #[command(flatten)]
     pub(super) origin: OriginArgs,
 }
@@ -145,8 +137,8 @@ pub(super) async fn run(args: &Args, gates: Gates) -> anyhow::Result<ExitCode> {
         })
         .collect();
     let mut out = io::stdout().lock();
-    match args.output {
-        Output::Table => {
+    match args.output.format {
+        TableFormat::Table => {
             for (index, result) in results.iter().enumerate() {
                 if index > 0 {
                     writeln!(out)?;

@@ -20,6 +20,7 @@ use serde_json::{Value, json};
 use crate::complete;
 use crate::failure::CommandError;
 use crate::files::Folders;
+use crate::flags::{DocumentArgs, DocumentFormat, DryRunArgs};
 use crate::hub::{DryRun, HubArgs, HubConnection, namespace, namespaced};
 use crate::placement::create::replacing;
 use crate::print::{plain, print_json, print_one_json, print_one_yaml, print_yaml};
@@ -53,9 +54,13 @@ Examples:
 
 /// Create a work: objects that the agents of clusters apply and keep
 ///
-/// The command line of 'clusteradm create work' works. With --placement it creates a ManifestWorkReplicaSet in the namespace of the placement, which makes a ManifestWork for each selected cluster. 'berth get works' shows what became of it.
+/// The command line of 'clusteradm create work' works. With --placement it creates a ManifestWorkReplicaSet in the namespace of the placement, which makes a ManifestWork for each selected cluster. 'berth get works' shows the result.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
+#[command(mut_arg("dry_run", |arg| {
+    arg.help("Write nothing: 'client' checks the files, 'server' also has the hub check the objects")
+}))]
+#[command(mut_arg("output", |arg| arg.help("Print what was created as json or yaml")))]
 pub(crate) struct Args {
     /// Name of the ManifestWorks, or of the ManifestWorkReplicaSet
     #[arg(value_name = "NAME", value_parser = name)]
@@ -102,39 +107,12 @@ pub(crate) struct Args {
     /// Replace the objects of existing ones. A ManifestWorkReplicaSet keeps its placements, and gets the one of --placement
     #[arg(long)]
     overwrite: bool,
-    /// Write nothing: 'client' checks the files, 'server' also has the hub check the objects
-    #[arg(
-        long,
-        value_name = "client|server|none",
-        value_enum,
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = "client",
-        default_value = "none",
-        hide_default_value = true,
-        hide_possible_values = true
-    )]
-    dry_run: DryRun,
-    /// Print what was created as json or yaml
-    #[arg(
-        short,
-        long,
-        value_name = "json|yaml",
-        value_enum,
-        hide_possible_values = true
-    )]
-    output: Option<ObjectFormat>,
+    #[command(flatten)]
+    dry_run: DryRunArgs,
+    #[command(flatten)]
+    output: DocumentArgs,
     #[command(flatten)]
     hub: HubArgs,
-}
-
-/// An output format of objects.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum ObjectFormat {
-    /// JSON.
-    Json,
-    /// YAML.
-    Yaml,
 }
 
 /// An object to create.
@@ -161,8 +139,8 @@ fn name(text: &str) -> Result<String, String> {
 /// A file is invalid, an object exists, or the hub cannot be used.
 pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let wanted = args.wanted().await?;
-    let suffix = args.dry_run.suffix();
-    if args.dry_run == DryRun::Client {
+    let suffix = args.dry_run.mode.suffix();
+    if args.dry_run.mode == DryRun::Client {
         // No hub is needed to print a manifest.
         for it in &wanted {
             args.say(&format!("{} would be created{suffix}", it.title))?;
@@ -266,7 +244,7 @@ impl Args {
         K: Resource<DynamicType = ()> + DeserializeOwned + Default,
     {
         let namespace = Some(&*wanted.namespace);
-        let created = hub.create::<K>(namespace, &wanted.object, self.dry_run);
+        let created = hub.create::<K>(namespace, &wanted.object, self.dry_run.mode);
         match created.await {
             Ok(written) => Ok((written, "created")),
             Err(failure) if failure.is_already_there() && self.overwrite => {
@@ -313,7 +291,7 @@ impl Args {
                 ("", Value::Object(fields)) => patch["spec"] = fields.into(),
                 (field, spec) => patch["spec"][field] = spec,
             }
-            hub.merge::<K>(namespace, &self.name, None, patch, self.dry_run)
+            hub.merge::<K>(namespace, &self.name, None, patch, self.dry_run.mode)
                 .await
         })
         .await
@@ -321,7 +299,7 @@ impl Args {
 
     /// Prints a line, unless the objects are printed.
     fn say(&self, line: &str) -> io::Result<()> {
-        match self.output {
+        match self.output.format {
             None => writeln!(io::stdout(), "{}", plain(line)),
             Some(_) => Ok(()),
         }
@@ -329,12 +307,12 @@ impl Args {
 
     fn print(&self, objects: Vec<Value>) -> anyhow::Result<ExitCode> {
         let mut out = io::stdout().lock();
-        match (self.output, &objects[..]) {
+        match (self.output.format, &objects[..]) {
             (None, _) | (_, []) => {}
-            (Some(ObjectFormat::Json), [object]) => print_one_json(&mut out, object)?,
-            (Some(ObjectFormat::Yaml), [object]) => print_one_yaml(&mut out, object)?,
-            (Some(ObjectFormat::Json), _) => print_json(&mut out, &objects)?,
-            (Some(ObjectFormat::Yaml), _) => print_yaml(&mut out, &objects)?,
+            (Some(DocumentFormat::Json), [object]) => print_one_json(&mut out, object)?,
+            (Some(DocumentFormat::Yaml), [object]) => print_one_yaml(&mut out, object)?,
+            (Some(DocumentFormat::Json), _) => print_json(&mut out, &objects)?,
+            (Some(DocumentFormat::Yaml), _) => print_yaml(&mut out, &objects)?,
         }
         out.flush()?;
         Ok(ExitCode::SUCCESS)

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::differences::{self, Difference, Object};
 use crate::complete;
 use crate::failure::CommandError;
+use crate::flags::{TableArgs, TableFormat};
 use crate::hub::{HubArgs, HubConnection, namespace};
 use crate::print::{Table, print_one_json, print_one_yaml};
 
@@ -63,27 +64,10 @@ pub struct Args {
         add = ArgValueCandidates::new(complete::clusters)
     )]
     namespace: Option<String>,
-    /// Output format: table, json or yaml [default: table]
-    #[arg(
-        short,
-        long,
-        value_name = "FORMAT",
-        value_enum,
-        hide_possible_values = true,
-        default_value_t,
-        hide_default_value = true
-    )]
-    output: Output,
+    #[command(flatten)]
+    output: TableArgs,
     #[command(flatten)]
     hub: HubArgs,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-enum Output {
-    #[default]
-    Table,
-    Json,
-    Yaml,
 }
 
 /// What was read.
@@ -156,10 +140,10 @@ impl Found {
             .sort_by(|a, b| (&a.cluster, &a.work).cmp(&(&b.cluster, &b.work)));
         let mut out = io::BufWriter::new(io::stdout().lock());
         let document = || json!({"works": self.works, "differences": self.differences});
-        match args.output {
-            Output::Json => print_one_json(&mut out, &document())?,
-            Output::Yaml => print_one_yaml(&mut out, &document())?,
-            Output::Table => table(&self.differences).write(&mut out, true, &[])?,
+        match args.output.format {
+            TableFormat::Json => print_one_json(&mut out, &document())?,
+            TableFormat::Yaml => print_one_yaml(&mut out, &document())?,
+            TableFormat::Table => table(&self.differences).write(&mut out, true, &[])?,
         }
         out.flush()?;
         let mut err = io::stderr().lock();
@@ -170,7 +154,7 @@ impl Found {
             1 => "1 ManifestWork".to_owned(),
             count => format!("{count} ManifestWorks"),
         };
-        if args.output == Output::Table && self.differences.is_empty() {
+        if args.output.format == TableFormat::Table && self.differences.is_empty() {
             writeln!(err, "No differences in {works}.")?;
         }
         Ok(ExitCode::from(self.code()))

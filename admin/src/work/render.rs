@@ -20,6 +20,7 @@ use serde_json::Value;
 
 use crate::complete;
 use crate::files::Folders;
+use crate::flags::{TableArgs, TableFormat};
 use crate::hub::{HubArgs, HubConnection, namespace};
 use crate::print::{Table, plain, print_json, print_yaml};
 
@@ -43,6 +44,9 @@ manifest has a namespace.";
 /// Renders a ManifestWork, or the template of a ManifestWorkReplicaSet: the strategy, what happens to the object when the work is deleted, the reported fields and the conditions, as manifestConfigs and deleteOption define them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
+#[command(mut_arg("output", |arg| {
+    arg.help("Output format: table; yaml or json prints the objects [default: table]")
+}))]
 pub struct Args {
     /// Name of the ManifestWork or of the ManifestWorkReplicaSet
     #[arg(
@@ -69,27 +73,10 @@ pub struct Args {
     files: Vec<PathBuf>,
     #[command(flatten)]
     folders: Folders,
-    /// Output format: table; yaml or json prints the objects [default: table]
-    #[arg(
-        short,
-        long,
-        value_name = "FORMAT",
-        value_enum,
-        hide_possible_values = true,
-        default_value_t,
-        hide_default_value = true
-    )]
-    output: Output,
+    #[command(flatten)]
+    output: TableArgs,
     #[command(flatten)]
     hub: HubArgs,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-enum Output {
-    #[default]
-    Table,
-    Json,
-    Yaml,
 }
 
 /// What is rendered.
@@ -159,10 +146,10 @@ pub(super) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
             code = ExitCode::FAILURE;
         }
     }
-    match args.output {
-        Output::Table => table.write(&mut out, true, &[])?,
-        Output::Json => print_json(&mut out, &objects)?,
-        Output::Yaml => print_yaml(&mut out, &objects)?,
+    match args.output.format {
+        TableFormat::Table => table.write(&mut out, true, &[])?,
+        TableFormat::Json => print_json(&mut out, &objects)?,
+        TableFormat::Yaml => print_yaml(&mut out, &objects)?,
     }
     out.flush()?;
     Ok(code)
