@@ -25,9 +25,10 @@ Examples:
   ln -s $(command -v berth) /usr/local/bin/kubectl-berth
   ln -s $(command -v berth) /usr/local/bin/kubectl_complete-berth";
 
-/// The registration of Open Cluster Management, for both halves of a fleet. On the hub: an admission gate that decides which
-/// clusters a hub accepts, which sets they join, and where sets are bound; and a controller that manages clusters from acceptance
-/// to removal. On a managed cluster: the agent that registers and reports it.
+/// Open Cluster Management in Rust: registration, placement and work. On the hub: an admission gate that decides which clusters a
+/// hub accepts, which sets they join, and where sets are bound; and controllers that manage clusters from acceptance to removal,
+/// select clusters for Placements, and create ManifestWorks. On a managed cluster: the agent that registers and reports the
+/// cluster, and applies its ManifestWorks.
 #[derive(Debug, Parser)]
 #[command(
     name = "berth",

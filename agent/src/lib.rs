@@ -88,7 +88,7 @@ pub async fn run(
                 }
                 continue;
             };
-            // What another hub said counts no more.
+            // The state reported by the previous hub is no longer valid.
             standing.hub(HubStanding::Unknown);
             let is_other = |it: &Registered| it.connection.as_ref() != Some(&connection);
             let access = Access::of_agent(Some(settings.folder.join("kubeconfig")));
@@ -97,7 +97,7 @@ pub async fn run(
                 Err(error) => {
                     warn!(%error, "the kubeconfig for the hub cannot be used");
                     standing.hub(HubStanding::Away(error.to_string()));
-                    // Until the registration has written another one.
+                    // Wait until the registration writes another kubeconfig.
                     if registered.wait_for(is_other).await.is_err() {
                         return Ok(());
                     }

@@ -76,11 +76,11 @@ impl Gauges {
             )?,
             not_before: Gauge::new(
                 "berth_agent_certificate_not_before_timestamp_seconds",
-                "When the certificate for the hub begins; 0: there is none",
+                "When the certificate for the hub begins; 0 without a certificate",
             )?,
             not_after: Gauge::new(
                 "berth_agent_certificate_not_after_timestamp_seconds",
-                "When the certificate for the hub ends; 0: there is none",
+                "When the certificate for the hub ends; 0 without a certificate",
             )?,
         })
     }

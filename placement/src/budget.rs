@@ -96,7 +96,7 @@ impl Spent {
     }
 }
 
-/// How long it takes to refill so many steps, rounded up.
+/// Returns the time in which this number of steps is refilled, rounded up.
 fn refill(steps: u64, budget: u64) -> Duration {
     let millis = (u128::from(steps) * REFILLS.as_millis()).div_ceil(u128::from(budget.max(1)));
     Duration::from_millis(u64::try_from(millis).unwrap_or(u64::MAX))

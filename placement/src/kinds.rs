@@ -141,7 +141,7 @@ const TAINTS: usize = 256 * 1024;
 /// All labels of a cluster that is not accepted are kept up to this many bytes of memory.
 const FEW_LABELS: usize = 2 * 1024;
 
-/// Reads a ManagedCluster. Whoever registers it or runs its agent writes its lists, and the hub may have thousands of them.
+/// Reads a ManagedCluster. The user who registers it or runs its agent writes its lists, and the hub may have thousands of them.
 fn cluster(item: &Item<'_>, needs: &Needs) -> Result<Cluster, serde_json::Error> {
     let is_of_hub = |taint: &Value| taint["key"].as_str().is_some_and(labels::is_taint_of_hub);
     let taints = First::new(TAINTS, Keep::Whole, is_of_hub);

@@ -140,7 +140,7 @@ impl Gauges {
             clusters: IntGaugeVec::new(
                 Opts::new(
                     "berth_placement_clusters",
-                    "Clusters that placements may select, by what became of them, summed over all placements",
+                    "Clusters that placements may select, by result, summed over all placements",
                 ),
                 &["outcome"],
             )?,

@@ -32,7 +32,7 @@ pub const NOT_IN_CEL: [NotInCel; 21] = [
     NotInCel {
         what: "CA bundles with a PEM block of a certificate that does not parse",
         reason: None,
-        why: "CEL has no X.509; whoever uses the bundle finds out",
+        why: "CEL has no X.509; the client that uses the bundle reports the error",
         in_webhook: true,
     },
     NotInCel {

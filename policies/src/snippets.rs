@@ -14,7 +14,7 @@ impl Snippet {
     /// The snippet with this path.
     ///
     /// # Panics
-    /// If there is none. Paths are constants, and a test renders every snippet.
+    /// If the snippet does not exist. Paths are constants, and a test renders every snippet.
     pub(crate) fn at(path: &str) -> Self {
         *ALL.iter()
             .find(|snippet| snippet.path == path)

@@ -18,7 +18,7 @@ use crate::failure::CommandError;
 /// The field manager of what is applied.
 const MANAGER: &str = "berth";
 
-/// What became of an applied object.
+/// The result of applying an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Applied {
     Created,
@@ -49,7 +49,7 @@ pub(crate) fn title(object: &Value) -> String {
 // === impl HubConnection ===
 
 impl HubConnection {
-    /// Applies an object (server-side), and says what became of it.
+    /// Applies an object (server-side), and returns the result.
     ///
     /// # Errors
     /// Another field manager owns a field with another value, and `force` is false; or any other refusal.

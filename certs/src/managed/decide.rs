@@ -34,7 +34,7 @@ pub struct Facts<'a> {
 pub enum Step {
     /// Restore the state that this process remembers: the stored state is lost or invalid.
     PutBack,
-    /// Make a new authority, because no usable state is left. Published authorities are kept beside it; if there are none, a
+    /// Make a new authority, because no usable state is left. Published authorities are kept beside it; without them, a
     /// leaf is issued at once.
     Begin,
     /// Write the readable part of the stored state again.

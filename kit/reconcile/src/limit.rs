@@ -36,7 +36,7 @@ impl Limit {
     fn reserve(&self, now: Instant) -> Instant {
         let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
         let saved = self.interval.saturating_mul(self.burst);
-        // A quiet time is worth no more than a burst.
+        // Idle time saves up one burst at most.
         let earliest = now.checked_sub(saved).unwrap_or(now);
         let due = (*next).max(earliest);
         *next = due.checked_add(self.interval).unwrap_or(due);

@@ -42,8 +42,8 @@ impl View {
         }
     }
 
-    /// Wake the placements whose result depends on the difference between two states of a cluster. `left` and `entered` are the sets
-    /// whose member it was and is no more, and the other way round.
+    /// Wake the placements whose result depends on the difference between two states of a cluster. `was_in` and `is_in`
+    /// are the sets of the cluster before and after.
     pub(super) fn wake_for_cluster(
         &mut self,
         (old, new): (Option<&Cluster>, Option<&Cluster>),

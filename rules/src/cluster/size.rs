@@ -1,4 +1,4 @@
-//! The size of a ManagedCluster: whoever has a bootstrap token may create thousands of them, and the hub's controllers read them all.
+//! The size of a ManagedCluster: the holder of a bootstrap token may create thousands of them, and the hub's controllers read them all.
 
 use berth_api::labels;
 

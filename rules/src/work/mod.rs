@@ -1,7 +1,7 @@
 //! ManifestWorks, and the templates of ManifestWorkReplicaSets: what the agent cannot carry out is refused, and an executor needs the
 //! requester's permission for it.
 //!
-//! The agent writes with its own identity, after it has checked that the executor could write. So whoever sets the executor, or changes
+//! The agent writes with its own identity, after it has checked that the executor could write. So a user who sets the executor, or changes
 //! what is written under it, borrows the executor's rights on the managed cluster. OCM asks only when the executor changes; here, also
 //! when manifests, their rules or the rules of deletion change.
 

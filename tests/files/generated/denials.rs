@@ -348,7 +348,7 @@ fn entries_of_clusters() -> Vec<Entry> {
             webhook: validate,
             old: None,
             new: accepted("team"),
-            why: "The namespace of an accepted cluster is where its agent works. One that sets are bound to is somebody's workspace: \
+            why: "The namespace of an accepted cluster is where its agent works. A namespace with bound sets is a user's workspace: \
                   accepting a cluster of that name would hand it to the agent.",
             remedy: "Name the cluster otherwise, or delete the bindings from the namespace first.",
         },
@@ -366,7 +366,7 @@ fn entries_of_clusters() -> Vec<Entry> {
                 json!({ "cluster.open-cluster-management.io/clusterset": "prod" }),
                 json!({}),
             ),
-            why: "A cluster is in the set that its label `cluster.open-cluster-management.io/clusterset` names. Whoever changes the \
+            why: "A cluster is in the set that its label `cluster.open-cluster-management.io/clusterset` names. A user who changes the \
                   label needs the permission for the old set and for the new one.",
             remedy: "Grant `create` on `managedclustersets/join` in API group `cluster.open-cluster-management.io`, for the sets by \
                      `resourceNames`. A rule on `managedclustersets/*` does not grant it: RBAC knows no such wildcard.",
@@ -563,7 +563,7 @@ fn entries_of_clusters() -> Vec<Entry> {
                 "kind": "ManagedCluster",
                 "metadata": { "name": "c1", "annotations": { "example.com/note": "x".repeat(70_000) } },
             }),
-            why: "Whoever has a bootstrap token may create thousands of ManagedClusters, and the hub's controllers read them all. So the labels, \
+            why: "The holder of a bootstrap token may create thousands of ManagedClusters, and the hub's controllers read them all. So the labels, \
                   annotations, finalizers, owner references, taints and client configs of a cluster have at most 64 KiB in all until it \
                   is accepted, and 256 KiB afterwards. A real cluster has a few KiB, also with the annotation of `kubectl apply`. The set \
                   label, the finalizers and the taints that the hub itself adds do not count, and neither does the status. An object that \
@@ -784,7 +784,7 @@ async fn undecided(page: &mut String) {
          `the review did not arrive in time` (500).\n\n\
          ## Not read: 400 BadRequest and 413 RequestEntityTooLarge\n\n\
          ```\n{undecodable}\n```\n\n\
-         The review is none that the webhook serves, or a field of the object has the wrong type. The message names the field.\n\n\
+         The webhook does not serve reviews of this kind, or a field of the object has the wrong type. The message names the field.\n\n\
          **What to do:** Correct the field. If it is not yours, the webhook registration names the wrong path or resource.\n\n\
          Kinds, as `reason` in logs, metrics and audit annotations: {}.\n",
         RefusalKind::ALL.map(|kind| format!("`{}`", kind.as_str())).join(", ")

@@ -40,7 +40,7 @@ const PER_BYTE_OF_CONFIGS: u64 = 4;
 /// its metadata.
 const LARGEST_LIST: u64 = STORED as u64 - 64 * 1024;
 
-/// The list of so many objects always fits: a name has at most 253 bytes, and a namespace, kind or version 63.
+/// A list of this many objects always fits: a name has at most 253 bytes, and a namespace, kind or version 63.
 const FEW: usize = 2_000;
 
 /// What a ManifestWork asks of the agent's memory. Lesser claims are served first.

@@ -45,7 +45,7 @@ enum Step {
 enum Slice {
     /// The item at a position.
     At(i64),
-    /// Items from a position to before another one, every so many.
+    /// Items from `from` to before `to`, in steps of `every`.
     Range {
         from: Option<i64>,
         to: Option<i64>,

@@ -38,7 +38,7 @@ pub(crate) const LONGEST_ERROR: usize = 1024;
 pub struct Observed<'a> {
     /// The object, and its position in the manifests. What is unknown is empty.
     pub meta: ManifestResourceMeta,
-    /// What applying the manifest came to; `None` keeps what is stored.
+    /// The result of applying the manifest; `None` keeps what is stored.
     pub applied: Option<Applied>,
     /// The object on the cluster.
     pub live: Live<'a>,
@@ -48,7 +48,7 @@ pub struct Observed<'a> {
     pub rules: Rules<'a>,
 }
 
-/// What applying a manifest came to.
+/// The result of applying a manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Applied {
     /// The object is as the manifest prescribes.

@@ -97,7 +97,7 @@ fn conditions(conditions: Option<&[MatchCondition]>) -> Conditions {
     Conditions::compile(expressions.map(|condition| condition.expression.as_str()))
 }
 
-/// A selector that selects everything is none, so that nobody need look for labels.
+/// An empty selector becomes `None`, so that labels are not read.
 fn selector(selector: Option<&LabelSelector>) -> Labels {
     let Some(selector) = selector else {
         return Ok(None);

@@ -135,7 +135,7 @@ fn take(
     Ok(changed)
 }
 
-/// Who is called in the second round: those that ask for it and were called before somebody else changed the object.
+/// The webhooks of the second round: those that request it and were called before another webhook changed the object.
 struct Rounds {
     is_second: bool,
     any_change: bool,

@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-/// Longer tokens are not looked at. The longest that devhub makes has less than 2 KiB, unless somebody asks for very many
+/// Longer tokens are not looked at. The longest that devhub makes has less than 2 KiB, unless a client requests very many
 /// audiences.
 const MAX_LENGTH: usize = 64 * 1024;
 

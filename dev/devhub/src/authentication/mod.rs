@@ -28,7 +28,7 @@ pub(crate) use certificates::client_verifier;
 
 /// The issuer of service accounts' tokens, and the audience that the hub itself is.
 pub(crate) const AUDIENCE: &str = "https://kubernetes.default.svc";
-/// The extra that says by which credential somebody came.
+/// The key of the extra that names the credential of a user.
 const CREDENTIAL_ID: &str = "authentication.kubernetes.io/credential-id";
 const AUTHENTICATED: &str = "system:authenticated";
 const UNAUTHENTICATED: &str = "system:unauthenticated";
@@ -184,7 +184,7 @@ impl fmt::Debug for Authenticator {
     }
 }
 
-/// The word after `Bearer`; nothing if there is none.
+/// The word after `Bearer`, if the header has it.
 fn bearer_token(headers: &HeaderMap) -> Option<&str> {
     let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
     let mut words = value.trim().split(' ');
@@ -193,7 +193,7 @@ fn bearer_token(headers: &HeaderMap) -> Option<&str> {
     (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
 }
 
-/// Whoever has good credentials is in the group that says so.
+/// Adds the group of all users with valid credentials.
 fn authenticated(mut user: User) -> User {
     let said = [AUTHENTICATED, UNAUTHENTICATED];
     if !user

@@ -102,7 +102,7 @@ impl Mirror {
 
 fn take(kind: &Kind, policy: &mut Policy, stored: &Arc<Stored>) {
     if let Err(error) = (kind.upsert)(policy, &stored.object) {
-        // It grants nothing; what it granted before, it does no more.
+        // An invalid object grants nothing: its earlier rules are removed.
         (kind.remove)(policy, &stored.object);
         tracing::error!(%error, "a stored RBAC object is invalid");
     }

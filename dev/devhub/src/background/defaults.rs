@@ -115,7 +115,7 @@ fn config_map(hand: &Hand) -> Value {
     })
 }
 
-/// Creates an object of a built-in kind. It does not matter if somebody was faster, or the namespace is going.
+/// Creates an object of a built-in kind. It is not an error if the object exists, or if the namespace is being deleted.
 async fn create(hand: &Hand, storage: &str, namespace: &str, value: Value) -> Result<(), ApiError> {
     let Some(resource) = hand.resource(&StorageId(storage.into())) else {
         return Ok(());
@@ -135,7 +135,7 @@ fn is_too_late(error: &ApiError) -> bool {
         || causes.any(|cause| cause.reason == "NamespaceTerminating")
 }
 
-/// Puts back what somebody has taken out of the ConfigMap.
+/// Restores what a client removed from the ConfigMap.
 async fn mend(hand: &Hand, namespace: &str) -> Result<(), ApiError> {
     let storage = StorageId(CONFIG_MAPS.into());
     let Some(resource) = hand.resource(&storage) else {

@@ -51,7 +51,7 @@ fn concerned(news: &News) -> BTreeSet<String> {
 enum State {
     Stays,
     Ends,
-    /// There is none (any more). What was created in it at the last moment goes all the same.
+    /// The namespace does not exist. Objects that were created in it at the last moment are deleted, too.
     Gone,
 }
 

@@ -21,10 +21,10 @@ use crate::status::ApiError;
 /// The body of any answer.
 pub(crate) type Body = UnsyncBoxBody<Bytes, Infallible>;
 
-/// Small pieces are sent together, up to so many bytes.
+/// The most bytes of small pieces that are sent together.
 const CHUNK: usize = 64 * 1024;
 
-/// All Warning headers of an answer hold at most so many characters; what is beyond is cut.
+/// The most characters of all Warning headers of a response; the rest is cut.
 const WARNINGS_MAX: usize = 4 * 1024;
 
 /// A body of these bytes.

@@ -23,7 +23,7 @@ use crate::protocol::{health, routes};
 use crate::status::{ApiError, Details};
 use crate::user::User;
 
-/// So many requests that write are answered at a time, and so many that read.
+/// The most requests at a time, for writes and for reads.
 const WRITES: usize = 200;
 const READS: usize = 400;
 

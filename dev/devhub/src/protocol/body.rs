@@ -15,13 +15,13 @@ use crate::writes::{FieldValidation, Patch};
 /// What kube-apiserver takes.
 pub(crate) const LIMIT: usize = 3 * 1024 * 1024;
 
-/// A JSON patch has at most so many operations.
+/// The most operations of a JSON patch.
 const OPERATIONS_MAX: usize = 10_000;
 
 /// What an operation of a JSON patch has.
 const OPERATION: [&str; 4] = ["op", "path", "from", "value"];
 
-/// A body's beginning is quoted up to so many bytes.
+/// The most bytes that an error quotes of a body.
 const SUMMARY: usize = 30;
 
 const JSON: &str = "application/json";
@@ -117,7 +117,7 @@ fn unsupported(accepted: &[&str]) -> ApiError {
 /// Reads a body of any type.
 ///
 /// # Errors
-/// 415 for another type; in words, why it is none.
+/// 415 for another type; a text if the body is not a document of its type.
 pub(crate) fn document(
     headers: &HeaderMap,
     bytes: &Bytes,
@@ -133,7 +133,7 @@ pub(crate) fn document(
 /// Reads the options that come with a deletion; none in an empty body.
 ///
 /// # Errors
-/// 400 for what are none, 415 for what is neither JSON nor YAML.
+/// 400 if the body is not DeleteOptions; 415 if it is neither JSON nor YAML.
 pub(crate) fn options(headers: &HeaderMap, bytes: &Bytes) -> Result<Option<Value>, ApiError> {
     if bytes.is_empty() {
         return Ok(None);
@@ -181,7 +181,7 @@ pub(crate) fn patch_type(resource: &Resource, headers: &HeaderMap) -> Result<Pat
 /// Reads a patch.
 ///
 /// # Errors
-/// 400 for what is none; and for fields that are there twice in what is applied, if validation is strict.
+/// 400 if the body is not a patch, or, with strict validation, if an applied object has a field twice.
 pub(crate) fn patch(
     sort: PatchType,
     bytes: &Bytes,

@@ -57,7 +57,7 @@ impl<'a> Expected<'a> {
     /// Reads an object of this type, without the fields that it has not.
     ///
     /// # Errors
-    /// 400 for what is none, and for fields that are unknown or there twice if validation is strict; 422 for a custom object
+    /// 400 if the body is not an object, and for fields that are unknown or there twice if validation is strict; 422 for a custom object
     /// of another kind.
     pub(crate) fn read(
         &self,

@@ -22,7 +22,7 @@ pub(crate) fn other(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
         "/healthz" | "/livez" | "/readyz" => Ok(health(call, path)),
         "/healthz/ping" | "/livez/ping" | "/readyz/ping" => Ok(answer::text(StatusCode::OK, "ok")),
         "" if reads => value(call, &json!({"paths": PATHS})),
-        // For people, whoever asks.
+        // For users, with or without credentials.
         "/version" if reads => Ok(answer::value(
             StatusCode::OK,
             Format::Json { pretty: true },

@@ -13,13 +13,13 @@ pub(crate) struct Document {
     pub(crate) duplicates: Vec<String>,
 }
 
-/// So many duplicates are told.
+/// The most duplicates that are reported.
 const DUPLICATES_MAX: usize = 100;
 
 /// Reads a document.
 ///
 /// # Errors
-/// Why it is none.
+/// The bytes are not a JSON document; the error says where.
 pub(crate) fn read(bytes: &[u8]) -> Result<Document, String> {
     // As Go does with what is no UTF-8.
     let text = String::from_utf8_lossy(bytes);

@@ -79,7 +79,7 @@ impl Accepted {
     /// Finds the first acceptable form in the client's order of preference.
     ///
     /// # Errors
-    /// 406 if there is none.
+    /// 406 if no form is acceptable.
     pub(crate) fn negotiate(
         headers: &HeaderMap,
         query: &Query,

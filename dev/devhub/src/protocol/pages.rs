@@ -94,7 +94,7 @@ impl Start {
 /// A resourceVersion as a number; 0 for anything.
 ///
 /// # Errors
-/// 500 for what is none: kube-apiserver does not tell whose fault it is.
+/// 500 if the text is not a number, as kube-apiserver returns.
 pub(crate) fn revision(text: &str) -> Result<u64, ApiError> {
     parse(text).map_err(|error| {
         let message = format!("{}: {}", error.field, error.body());

@@ -20,7 +20,7 @@ pub(crate) const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long a write may take.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(34);
 
-/// `fieldManager` has at most so many bytes.
+/// The most bytes of `fieldManager`.
 const MANAGER_MAX: usize = 128;
 
 /// The parameters as they came.

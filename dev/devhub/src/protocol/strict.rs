@@ -2,7 +2,7 @@
 
 use crate::writes::FieldValidation;
 
-/// So many of a sort are told.
+/// The most findings of a sort that are reported.
 const TOLD_MAX: usize = 100;
 
 /// What was noticed in a document, in words. What nobody knows is not looked into.

@@ -37,7 +37,7 @@ const BOOKMARKS: Duration = Duration::from_secs(60);
 const LAST_BOOKMARK: Duration = Duration::from_secs(2);
 /// A watch that names no end has one after this, or up to twice this.
 const SHORTEST: Duration = Duration::from_secs(30 * 60);
-/// Events that are at hand are sent together, up to about so many bytes.
+/// Events that are ready are sent together, up to about this many bytes.
 const CHUNK: usize = 32 * 1024;
 /// On the bookmark after the objects that a watch began with.
 const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
@@ -147,7 +147,7 @@ fn some_time() -> Duration {
 fn next_bookmark(now: Instant, ends: Instant) -> Instant {
     let last = ends - LAST_BOOKMARK;
     let next = now + BOOKMARKS;
-    // After the last one there is none.
+    // No bookmark follows the last one.
     if last < now { ends } else { next.min(last) }
 }
 

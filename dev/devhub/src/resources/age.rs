@@ -5,7 +5,7 @@ use jiff::Timestamp;
 /// What is shown for a time that is not set.
 const UNKNOWN: &str = "<unknown>";
 
-/// The time since an RFC 3339 timestamp: `5m30s`; `<unknown>` without one, `<invalid>` for what is none.
+/// The time since an RFC 3339 timestamp: `5m30s`; `<unknown>` without one, `<invalid>` if the text is not a timestamp.
 pub(crate) fn since(at: &str, now: Timestamp) -> String {
     if at.is_empty() {
         return UNKNOWN.to_owned();

@@ -113,7 +113,7 @@ pub(crate) enum Columns {
         /// A row's cells.
         cells: fn(&Object, now: Timestamp) -> Vec<Cell>,
     },
-    /// `additionalPrinterColumns`: columns with the JSONPath of each. `Name` comes first by itself, and `Age` if there are none.
+    /// `additionalPrinterColumns`: columns with the JSONPath of each. `Name` comes first by itself, and `Age` without other columns.
     Paths(Vec<(Column, String)>),
 }
 
@@ -228,7 +228,7 @@ pub(crate) trait Behaviour: fmt::Debug + Send + Sync {
         None
     }
 
-    /// After a commit, or (`object` is none) a removal. For what must be there at once, such as the resource of a new CRD.
+    /// After a commit, or, if `object` is `None`, a removal. For what must be there at once, such as the resource of a new CRD.
     fn committed(&self, _write: &WriteTo<'_>, _object: Option<&Object>) {}
 }
 

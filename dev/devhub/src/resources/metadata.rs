@@ -248,7 +248,7 @@ fn finalizer_errors(object: &Object) -> Vec<FieldError> {
     errors
 }
 
-/// Each entry is by somebody, of an operation that there is.
+/// Each entry has a manager and a known operation.
 fn managed_fields_errors(object: &Object) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let list = object.items(&["metadata", "managedFields"]).iter();

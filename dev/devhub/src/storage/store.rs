@@ -73,7 +73,7 @@ pub(crate) struct Page {
     pub(crate) at: Option<u64>,
     /// Only what comes after this (namespace, name).
     pub(crate) after: Option<(String, String)>,
-    /// At most so many *matching* objects; none for all.
+    /// The most *matching* objects; `None` for all.
     pub(crate) limit: Option<usize>,
 }
 
@@ -112,7 +112,7 @@ struct State {
 /// By namespace and name.
 type Objects = BTreeMap<(String, String), Arc<Stored>>;
 
-/// The objects of one kind, and what became of them lately.
+/// The objects of one kind, and their latest changes.
 struct Kind {
     objects: Objects,
     /// In the order of revisions, without gaps.
@@ -522,8 +522,7 @@ impl Store {
             .collect())
     }
 
-    /// The revision up to which somebody who has seen everything of a kind up to `from` has seen it. None if the store has not
-    /// come as far as `from`.
+    /// The latest revision up to which a watch at `from` has missed no event. None if `from` is later than the store.
     pub(super) fn seen(&self, storage: &StorageId, from: u64, name: Option<&str>) -> Option<u64> {
         let state = self.state();
         if state.revision < from {

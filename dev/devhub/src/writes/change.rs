@@ -33,7 +33,7 @@ pub(super) struct Change<'a> {
 /// that it is for.
 ///
 /// # Errors
-/// 404 if there is none; what `make` says; and all that can be wrong with the result.
+/// 404 if the object does not exist; the error of `make`; or an error of validation or admission.
 pub(super) async fn change(
     writer: &Writer<'_>,
     change: &Change<'_>,
@@ -50,7 +50,7 @@ pub(super) async fn change(
     }
 }
 
-/// None when somebody else was faster.
+/// None if another write came first.
 async fn attempt(
     writer: &Writer<'_>,
     change: &Change<'_>,

@@ -34,7 +34,7 @@ pub(crate) enum Propagation {
     Orphan,
 }
 
-/// What became of a deletion.
+/// The result of a deletion.
 #[derive(Debug)]
 pub(crate) enum Deleted {
     /// It is gone; this was its last state.
@@ -63,7 +63,7 @@ pub(crate) async fn delete(
     }
 }
 
-/// None when somebody else was faster.
+/// None if another write came first.
 async fn attempt(
     writer: &Writer<'_>,
     name: &str,

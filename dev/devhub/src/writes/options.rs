@@ -65,7 +65,7 @@ pub(crate) enum FieldValidation {
     Strict,
 }
 
-/// What became of a write.
+/// The result of a write.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     /// The object, as the resource's version shows it. After a dry run, as it would be.
@@ -207,7 +207,7 @@ impl<'a> Writer<'a> {
         ApiError::not_found(&self.resource.group, &self.resource.name, name)
     }
 
-    /// 409: somebody else was first.
+    /// 409: another write came first.
     pub(super) fn modified(&self, name: &str) -> ApiError {
         ApiError::modified(&self.resource.group, &self.resource.name, name)
     }

@@ -34,7 +34,7 @@ pub(crate) enum Fault {
     Crash,
 }
 
-/// What a fault came to.
+/// The effect of a fault.
 #[derive(Debug, Serialize)]
 pub(crate) struct Outcome {
     fault: &'static str,

@@ -1,7 +1,7 @@
 //! An HTTP proxy between agents and their hub, which can be cut off.
 //!
-//! While it is cut off, no byte passes, and no connection ends: neither side gets an error. Afterwards, the connections of before are
-//! closed, and new ones pass.
+//! While it is cut off, no byte passes, and no connection ends: neither side gets an error. Afterwards, the connections that
+//! were open are closed, and new ones pass.
 
 use std::io;
 use std::net::Ipv4Addr;

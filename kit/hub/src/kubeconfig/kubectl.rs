@@ -74,7 +74,7 @@ struct Asked {
     name: Option<String>,
 }
 
-/// What became of a kubeconfig: the request and the namespace, or the error.
+/// The result of a kubeconfig: the request and the namespace, or the error.
 type Outcome = Result<(Asked, String), String>;
 
 /// The servers of a row.

@@ -95,7 +95,7 @@ impl Applying {
         })
     }
 
-    /// The next dry run; or the failure, if there is none left.
+    /// The next dry run, or the failure after the last one.
     fn try_next(&mut self, mut trial: Trial) -> Step<Outcome> {
         let Some(strays) = trial.left.next() else {
             self.replacing = Replacing::Settled(Vec::new());

@@ -34,7 +34,7 @@ const MAX_ANSWER: usize = 16 * 1024 * 1024;
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) code: StatusCode,
-    /// Without parameters; empty if there is none.
+    /// Without parameters; empty without the header.
     pub(super) media_type: String,
     pub(super) body: Bytes,
 }
@@ -110,7 +110,7 @@ impl Caller {
         })
     }
 
-    /// Sends the request on an idle connection or, if there is none that still works, on a new one.
+    /// Sends the request on an idle connection that still works, or else on a new one.
     async fn exchange(
         &self,
         endpoint: &Endpoint,

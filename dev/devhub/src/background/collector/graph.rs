@@ -32,7 +32,7 @@ impl Graph {
             News::Served => due.extend(self.nodes.keys().cloned()),
             News::Listed(storage, items) => {
                 let there: HashSet<_> = items.iter().map(|it| it.object.uid()).collect();
-                // Owners that are gone without an event: whoever depends on somebody is looked at.
+                // An owner may be gone without an event: check all objects with owners.
                 due.extend(self.dependents.values().flatten().cloned());
                 for uid in self.of_kind(storage) {
                     if !there.contains(uid.as_str()) {

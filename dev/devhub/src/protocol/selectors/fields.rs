@@ -111,7 +111,7 @@ impl Term {
     }
 }
 
-/// Where the first operator begins; a `!` alone is none.
+/// Where the first operator begins; a `!` alone is not an operator.
 fn operator(part: &str, from: usize) -> Option<usize> {
     part.char_indices()
         .skip_while(|(at, _)| *at < from)

@@ -99,7 +99,7 @@ impl Behaviour for Certificates {
 /// The request in `spec.request`.
 ///
 /// # Errors
-/// It is none.
+/// `spec.request` is not base64, or not a CSR in PEM.
 pub(crate) fn request(object: &Object) -> Result<Csr, CsrError> {
     let pem = BASE64_STANDARD.decode(object.str_at(&["spec", "request"]));
     Csr::from_pem(&pem.map_err(|_| CsrError::NoRequest)?)

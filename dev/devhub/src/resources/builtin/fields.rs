@@ -140,7 +140,7 @@ pub(crate) fn core_finalizers(object: &Object) -> Vec<FieldError> {
     wrong.collect()
 }
 
-/// A finalizer that has no domain, and is none of Kubernetes'.
+/// A finalizer without a domain that is not one of Kubernetes.
 pub(super) fn unqualified_finalizer(field: &str, name: &str) -> Option<FieldError> {
     let known = matches!(name, "kubernetes" | "orphan" | "foregroundDeletion");
     (!name.contains('/') && !known).then(|| {

@@ -172,7 +172,7 @@ pub(super) fn count(object: &Object, path: &[&str]) -> usize {
 
 // === Values ===
 
-/// The map at a path; an empty one if there is none.
+/// The map at a path; `None` if the value is missing or not a map.
 pub(super) fn map_at<'a>(object: &'a Object, path: &[&str]) -> Option<&'a Map<String, Value>> {
     object.at(path).and_then(Value::as_object)
 }

@@ -234,7 +234,7 @@ fn authorize_role(write: &WriteTo<'_>, role: &Object) -> Result<(), ApiError> {
         true => RbacKind::Role,
         false => RbacKind::ClusterRole,
     };
-    // Whoever creates names no object yet.
+    // A creation names no object yet.
     let name = write.old.map_or("", |_| write.key.name.as_str());
     if escalation::is_exempt(write.world, user, "escalate", (kind, namespace, name)) {
         return Ok(());

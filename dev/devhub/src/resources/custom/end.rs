@@ -75,7 +75,7 @@ fn delete(world: &World, key: &Key, stored: &Stored, now: Timestamp) -> bool {
         marked.set(&["metadata", "deletionTimestamp"], object::time(now));
         marked.set(&["metadata", "deletionGracePeriodSeconds"], 0);
         marked.set(&["metadata", "generation"], object.generation() + 1);
-        // When somebody else was faster, the next call sees to it.
+        // If another write came first, the next call does it.
         let _ = world.store.update(key, stored.revision, marked);
     }
     false

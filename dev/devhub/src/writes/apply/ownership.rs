@@ -141,7 +141,7 @@ impl<'a> Ownership<'a> {
         let there = |value: &Value| all(&fields_of(value, self.shape));
         let (was_mine, in_merged) = (all(&last.fields), there(&whole));
 
-        // Without all that was applied last; then with what somebody owns. One version after the other, as kube-apiserver
+        // Without all that was applied last; then with what other managers own. One version after the other, as kube-apiserver
         // does: an item that is gone in the first has lost what only others of that version own in it.
         let mut pruned = without(&whole, &was_mine, self.shape);
         let mut by_version: BTreeMap<(bool, &str), FieldSet> = BTreeMap::new();

@@ -10,7 +10,7 @@ use super::shape::{ListShape, Shape, Sort};
 
 /// The fields that a value mentions: what an applier of it owns.
 ///
-/// A leaf is a field, and so are an item of a list and an entry of a map. An object with declared fields is none by itself,
+/// A leaf is a field, and so are an item of a list and an entry of a map. An object with declared fields is not a leaf,
 /// unless it is empty.
 pub(crate) fn fields_of(value: &Value, shape: Shape<'_>) -> FieldSet {
     let mut set = FieldSet::default();
@@ -276,7 +276,7 @@ pub(crate) fn with_declared_parents(set: &FieldSet, shape: Option<Shape<'_>>) ->
     all
 }
 
-/// The set of somebody who owned parts of what has become one value since: he owns it as a whole.
+/// Rewrites a field set after a value became atomic: its owner owns the whole value.
 pub(crate) fn as_schema_has_it(set: &FieldSet, shape: Shape<'_>) -> FieldSet {
     let mut whole = FieldSet::default();
     collect_atomic(set, shape, &mut Vec::new(), &mut whole);
