@@ -111,7 +111,7 @@ fn the_play_shows_who_may_do_what_and_leaves_nothing_behind() {
 }
 
 #[test]
-fn the_readme_shows_the_play_as_it_is() {
+fn the_page_shows_the_play_as_it_is() {
     // Ports, times and the names of requests are of the day. The name of a request ends with 16 hexadecimal digits.
     let without_numbers = |text: &str| {
         let mut shown = String::new();
@@ -135,8 +135,8 @@ fn the_readme_shows_the_play_as_it_is() {
     let temporary = TempDir::new().unwrap();
     let output = demo(temporary.path(), &["--exit"]).output().unwrap();
     let said = without_numbers(&String::from_utf8(output.stdout).unwrap());
-    let readme = fs::read_to_string(berth_testkit::repository("README.md")).unwrap();
-    let shown = readme.split_once("```console\nA hub is up").unwrap().1;
+    let page = fs::read_to_string(berth_testkit::repository("docs/demo.md")).unwrap();
+    let shown = page.split_once("```console\nA hub is up").unwrap().1;
     let shown = format!("A hub is up{}", shown.split_once("```").unwrap().0);
     assert_eq!(
         without_numbers(&shown),

@@ -1,6 +1,6 @@
 //! OCM's documentation, with `berth` in place of `clusteradm`: a cluster joins a hub, reports to it and leaves it.
 //!
-//! The commands are those of a section of README, which is read here: README prints what was run.
+//! The commands are those of docs/getting-started.md, which is read here: the page prints what was run.
 
 mod node;
 mod page;
@@ -16,9 +16,10 @@ use crate::shell::shell;
 use berth_testkit::cluster::{Cluster, Output, Person, finish, kubectl_is_there};
 use berth_testkit::{eventually, repository, when};
 
-const SECTION: &str = "From joining to leaving";
+/// The page.
+const PAGE: &str = "docs/getting-started.md";
 
-/// The commands of OCM's pages, in their order. README may add flags to them. A cluster is called `cluster1` on each page.
+/// The commands of OCM's pages, in their order. The page may add flags to them. A cluster is called `cluster1` on each page.
 const DOCUMENTED: [&str; 13] = [
     // docs/getting-started/installation/register-a-cluster/
     "clusteradm join --hub-token <your token data> --hub-apiserver <your hub cluster endpoint> --wait --cluster-name \"cluster1\" \
@@ -41,7 +42,7 @@ const DOCUMENTED: [&str; 13] = [
     "kubectl delete managedcluster cluster1",
 ];
 
-/// What README prints in place of the values of the flags that `berth get token` prints.
+/// What the page prints in place of the values of the flags that `berth get token` prints.
 const PRINTED: [(&str, &str); 3] = [
     ("--hub-token", "<your token data>"),
     ("--hub-apiserver", "<your hub cluster endpoint>"),
@@ -58,14 +59,11 @@ struct Walk<'a> {
 }
 
 fn section() -> Vec<Step> {
-    steps(
-        &std::fs::read_to_string(repository("README.md")).unwrap(),
-        SECTION,
-    )
+    steps(&std::fs::read_to_string(repository(PAGE)).unwrap())
 }
 
 #[test]
-fn readme_has_the_commands_of_the_documentation() {
+fn the_page_has_the_commands_of_the_documentation() {
     let section = section();
     let mut commands = section.iter().map(|step| step.command.as_str());
     for documented in DOCUMENTED {
@@ -77,13 +75,13 @@ fn readme_has_the_commands_of_the_documentation() {
         };
         assert!(
             commands.any(has_all_words),
-            "README lacks this command, or has it too early: {ours}"
+            "{PAGE} lacks this command, or has it too early: {ours}"
         );
     }
 }
 
 #[tokio::test]
-async fn a_cluster_joins_reports_and_leaves_as_readme_says() {
+async fn a_cluster_joins_reports_and_leaves_as_the_page_says() {
     if !kubectl_is_there() {
         return;
     }
@@ -135,7 +133,7 @@ impl Walk<'_> {
         } else if step.only_reads() {
             // It shows what other processes do, which takes them a moment. A watch would never end.
             let command = step.command.replace(" -w ", " ");
-            let what = format!("the output that README has of {command}");
+            let what = format!("the output that {PAGE} has of {command}");
             eventually(&what, async || {
                 self.node.look().await;
                 when(self.run(&command).await, |it| step.printed(it))

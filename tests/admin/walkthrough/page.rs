@@ -1,6 +1,6 @@
-//! The commands of a section of a Markdown page, with the output that the page prints.
+//! The commands of a Markdown page, with the output that the page prints.
 //!
-//! They are the lines with a prompt (`$ `) in the section's blocks of `console`. A backslash at the end of a line and `<<EOF`
+//! They are the lines with a prompt (`$ `) in its blocks of `console`. A backslash at the end of a line and `<<EOF`
 //! continue a command. In the output, `...` stands for any text within a line, and a line `...` for any lines. Ages (`5m23s`)
 //! and the width of columns do not count.
 
@@ -14,11 +14,9 @@ pub struct Step {
     output: Vec<String>,
 }
 
-/// The steps of the section with this heading.
-pub fn steps(page: &str, heading: &str) -> Vec<Step> {
-    let (_, section) = page.split_once(&format!("\n## {heading}\n")).unwrap();
-    let section = section.split("\n## ").next().unwrap();
-    let blocks = section.split("```console\n").skip(1);
+/// The steps of the page.
+pub fn steps(page: &str) -> Vec<Step> {
+    let blocks = page.split("```console\n").skip(1);
     blocks
         .map(|block| block.split("```").next().unwrap())
         .flat_map(steps_of)
@@ -118,9 +116,9 @@ fn is_age(word: &str) -> bool {
 }
 
 #[test]
-fn the_commands_of_a_section_are_found() {
-    let page = "# A\n\n## B\n```console\n$ c\n```\n## C\nd\n```console\n$ e \\\n   f\ng ...\n$ h <<EOF\ni\nEOF\n```\n## D\n";
-    let steps = steps(page, "C");
+fn the_commands_of_a_page_are_found() {
+    let page = "# A\n\n## B\n```sh\nc\n```\n## C\nd\n```console\n$ e \\\n   f\ng ...\n$ h <<EOF\ni\nEOF\n```\n## D\n";
+    let steps = steps(page);
     let commands: Vec<_> = steps.iter().map(|it| it.command.as_str()).collect();
     assert_eq!(commands, ["e f", "h <<EOF\ni\nEOF"]);
     assert!(steps[0].is_of("g   5\n") && !steps[0].is_of("g\n") && !steps[0].is_of(""));
