@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use berth_hub::{HubApi, RequestBody};
-use berth_lifecycle::engine::{Engine, Metrics};
+use berth_lifecycle::engine::{Metrics, controller};
 use bytes::Bytes;
 use futures::{StreamExt, stream};
 use http::{Request, Response};
@@ -226,14 +226,8 @@ async fn large_objects_cost_the_controller_what_it_needs_of_them() {
     let mut table = String::new();
     for large in ALL {
         let metrics = Metrics::new(&Registry::new()).unwrap();
-        let engine = Engine::new(
-            hub(large, count),
-            Default::default(),
-            None,
-            None,
-            "tests",
-            metrics,
-        );
+        let controller = controller(Default::default(), metrics);
+        let engine = controller.start(hub(large, count), "tests", None, None);
         let progress = engine.progress();
         // Resets the maximum of resident memory.
         std::fs::write("/proc/self/clear_refs", "5").unwrap();

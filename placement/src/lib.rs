@@ -7,7 +7,7 @@
 //!
 //! # Guarantees
 //! - A cluster that stays selected is listed by a PlacementDecision at any time. The same holds for the PlacementDecisions of
-//!   SIG-Multicluster ([`Engine::with_sig_decisions`]).
+//!   SIG-Multicluster ([`Config::sig_decisions`]).
 //! - A placement that cannot be evaluated keeps its decisions (or loses them, as with OCM: [`OnFault`]).
 //! - PlacementDecisions and status that OCM's controller wrote are adopted without a write, if they are what is wanted.
 //! - CEL expressions are evaluated on threads of their own, within a budget of each namespace ([`Settings::cel_rate`]). Nothing else of the
@@ -17,7 +17,6 @@
 mod budget;
 mod decide;
 mod doubt;
-mod engine;
 mod evaluate;
 mod facts;
 mod kinds;
@@ -34,6 +33,39 @@ mod whole;
 mod world;
 
 pub use berth_placement_core::{Gates, OnFault, Settings};
-pub use berth_reconcile::{Ended, Limit};
-pub use engine::{Engine, Progress};
 pub use metrics::Metrics;
+
+use berth_reconcile::{Controller, Names};
+
+use kinds::Kind;
+use needs::Needs;
+use world::Placements;
+
+/// The names in Events and of the Lease equal OCM's, so that its controller and ours exclude each other.
+pub const NAMES: Names = Names {
+    name: "placement",
+    reporter: "placement-controller",
+    manager: "berth-placement",
+    lease: "placement-lock",
+};
+
+/// What the controller does.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Config {
+    /// The settings of the scheduler.
+    pub scheduler: Settings,
+    /// It keeps PlacementDecisions of SIG-Multicluster, too. The hub need not serve the kind yet.
+    pub sig_decisions: bool,
+}
+
+/// The placement controller.
+pub fn controller(config: Config, metrics: Metrics) -> Controller {
+    Controller::new(NAMES, metrics.common(), move || {
+        let needs = Needs::default();
+        let slices = config.sig_decisions.then_some(Kind::Slice);
+        let kinds = Kind::NEEDED.into_iter().chain(slices);
+        let rows = kinds.map(|kind| (kind, kind.watched(config.scheduler, &needs)));
+        let rows = rows.collect();
+        (Placements::new(metrics.clone(), needs), rows)
+    })
+}

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use berth_api::conditions::TRUE;
 use berth_placement_core::Counts;
-use prometheus::core::{Collector, Desc};
-use prometheus::proto::MetricFamily;
+use berth_reconcile::{number, on_scrape};
+use prometheus::core::Collector;
 use prometheus::{Histogram, HistogramOpts, IntGaugeVec, Opts, Registry};
 
 use crate::facts::PlacementFacts;
@@ -23,16 +23,11 @@ pub struct Metrics {
     common: berth_reconcile::Metrics,
     seconds: Histogram,
     bind_seconds: Histogram,
-    gauges: Gauges,
+    evaluated: All,
 }
 
-/// Gauges of the evaluated placements, computed on scrape.
-#[derive(Clone, Debug)]
-struct Gauges {
-    of: Arc<Mutex<HashMap<Key, Evaluated>>>,
-    placements: IntGaugeVec,
-    clusters: IntGaugeVec,
-}
+/// The evaluated placements, whose gauges are computed on scrape.
+type All = Arc<Mutex<HashMap<Key, Evaluated>>>;
 
 /// The last evaluation of a placement.
 #[derive(Clone, Copy, Debug)]
@@ -70,13 +65,11 @@ impl Metrics {
             "scheduling_bind_duration_seconds",
             "How long it took to write the decisions and the status of placements after an evaluation",
         )?;
-        let gauges = Gauges::new()?;
-        registry.register(Box::new(gauges.clone()))?;
         Ok(Self {
             common,
             seconds,
             bind_seconds,
-            gauges,
+            evaluated: gauges(registry)?,
         })
     }
 
@@ -113,103 +106,91 @@ impl Metrics {
         };
         let counts = wanted.map_or_else(Counts::default, |wanted| wanted.counts);
         let evaluated = Evaluated { state, counts };
-        self.gauges.of().insert(key.clone(), evaluated);
+        lock(&self.evaluated).insert(key.clone(), evaluated);
     }
 
     /// Notes that a placement does not exist any more.
     pub(crate) fn gone(&self, key: &Key) {
-        self.gauges.of().remove(key);
+        lock(&self.evaluated).remove(key);
     }
 
     /// Notes that this process does not evaluate placements any more: another one may report them now.
     pub(crate) fn over(&self) {
-        self.gauges.of().clear();
+        lock(&self.evaluated).clear();
     }
 }
 
-// === impl Gauges ===
+/// Registers the gauges of placements and their clusters. Returns the evaluations that they count.
+fn gauges(registry: &Registry) -> prometheus::Result<All> {
+    let placements = IntGaugeVec::new(
+        Opts::new("berth_placements", "Placements, by state"),
+        &["state"],
+    )?;
+    let clusters = IntGaugeVec::new(
+        Opts::new(
+            "berth_placement_clusters",
+            "Clusters that placements may select, by result, summed over all placements",
+        ),
+        &["outcome"],
+    )?;
+    let both: Vec<Box<dyn Collector>> =
+        vec![Box::new(placements.clone()), Box::new(clusters.clone())];
+    let all = All::default();
+    let counted = Arc::clone(&all);
+    on_scrape(registry, both, move || {
+        count(&counted, &placements, &clusters)
+    })?;
+    Ok(all)
+}
 
-impl Gauges {
-    fn new() -> prometheus::Result<Self> {
-        Ok(Self {
-            of: Arc::default(),
-            placements: IntGaugeVec::new(
-                Opts::new("berth_placements", "Placements, by state"),
-                &["state"],
-            )?,
-            clusters: IntGaugeVec::new(
-                Opts::new(
-                    "berth_placement_clusters",
-                    "Clusters that placements may select, by result, summed over all placements",
-                ),
-                &["outcome"],
-            )?,
-        })
-    }
-
-    fn of(&self) -> MutexGuard<'_, HashMap<Key, Evaluated>> {
-        self.of.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn update(&self) {
-        let mut states: [(&str, usize); 5] = [
-            "satisfied",
-            "unsatisfied",
-            "misconfigured",
-            "paused",
-            "deleting",
-        ]
-        .map(|it| (it, 0));
-        let mut outcomes = [0; 5];
-        for Evaluated { state, counts } in self.of().values() {
-            if let Some((_, count)) = states.iter_mut().find(|(name, _)| name == state) {
-                *count += 1;
-            }
-            let ranked_out = counts.feasible.saturating_sub(counts.selected);
-            let of = [
-                counts.selected,
-                ranked_out,
-                counts.unmatched,
-                counts.tainted,
-                // Of placements that cannot be evaluated, the selected ones are those that are kept.
-                counts
-                    .candidates
-                    .saturating_sub(counts.unmatched + counts.tainted)
-                    .saturating_sub(counts.feasible.max(counts.selected)),
-            ];
-            for (sum, count) in outcomes.iter_mut().zip(of) {
-                *sum += count;
-            }
+/// Sets the gauges.
+fn count(all: &All, placements: &IntGaugeVec, clusters: &IntGaugeVec) {
+    let mut states: [(&str, usize); 5] = [
+        "satisfied",
+        "unsatisfied",
+        "misconfigured",
+        "paused",
+        "deleting",
+    ]
+    .map(|it| (it, 0));
+    let mut outcomes = [0; 5];
+    for Evaluated { state, counts } in lock(all).values() {
+        if let Some((_, count)) = states.iter_mut().find(|(name, _)| name == state) {
+            *count += 1;
         }
-        for (state, count) in states {
-            set(&self.placements, state, count);
-        }
-        let names = [
-            "selected",
-            "ranked_out",
-            "unmatched",
-            "tainted",
-            "undecided",
+        let ranked_out = counts.feasible.saturating_sub(counts.selected);
+        let of = [
+            counts.selected,
+            ranked_out,
+            counts.unmatched,
+            counts.tainted,
+            // Of placements that cannot be evaluated, the selected ones are those that are kept.
+            counts
+                .candidates
+                .saturating_sub(counts.unmatched + counts.tainted)
+                .saturating_sub(counts.feasible.max(counts.selected)),
         ];
-        for (outcome, count) in names.into_iter().zip(outcomes) {
-            set(&self.clusters, outcome, count);
+        for (sum, count) in outcomes.iter_mut().zip(of) {
+            *sum += count;
         }
+    }
+    for (state, count) in states {
+        placements.with_label_values(&[state]).set(number(count));
+    }
+    let names = [
+        "selected",
+        "ranked_out",
+        "unmatched",
+        "tainted",
+        "undecided",
+    ];
+    for (outcome, count) in names.into_iter().zip(outcomes) {
+        clusters.with_label_values(&[outcome]).set(number(count));
     }
 }
 
-impl Collector for Gauges {
-    fn desc(&self) -> Vec<&Desc> {
-        [&self.placements, &self.clusters]
-            .into_iter()
-            .flat_map(Collector::desc)
-            .collect()
-    }
-
-    fn collect(&self) -> Vec<MetricFamily> {
-        self.update();
-        let all = [&self.placements, &self.clusters].into_iter();
-        all.flat_map(Collector::collect).collect()
-    }
+fn lock(all: &All) -> MutexGuard<'_, HashMap<Key, Evaluated>> {
+    all.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Registers a histogram with OCM's name, label and buckets.
@@ -219,9 +200,4 @@ fn histogram(registry: &Registry, name: &str, help: &str) -> prometheus::Result<
     let histogram = Histogram::with_opts(options.buckets(SECONDS.to_vec()))?;
     registry.register(Box::new(histogram.clone()))?;
     Ok(histogram)
-}
-
-fn set(gauges: &IntGaugeVec, label: &str, count: usize) {
-    let count = i64::try_from(count).unwrap_or(i64::MAX);
-    gauges.with_label_values(&[label]).set(count);
 }

@@ -165,6 +165,10 @@ impl World for Placements {
         self.changed(wakes);
     }
 
+    fn over(on: &Handle<Self>) {
+        on.world().metrics.over();
+    }
+
     fn listed(&mut self, kind: Kind, _: Now, wakes: &mut Wake<Self>) {
         if kind == Kind::Cluster {
             self.view.wake_readers_of_objects();

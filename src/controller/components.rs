@@ -7,17 +7,18 @@ use anyhow::bail;
 use berth_certs::options::TlsOptions;
 use berth_hub::HubApi;
 use berth_lease::WhenLost;
+use berth_lifecycle::engine as lifecycle;
 use berth_lifecycle_core::config::Config;
-use berth_work::hub::Settings as WorkSettings;
+use berth_placement::{self as placement, Config as PlacementConfig};
+use berth_policies_follower::Follower;
+use berth_work::hub::{self as work, Settings as WorkSettings};
 use futures::FutureExt;
 use prometheus::Registry;
 use tokio_util::sync::CancellationToken;
 
-use super::lifecycle::Lifecycle;
+use super::component::Component;
 use crate::hub_component::HubComponent;
 use crate::leading::{Elections, HealthPort, together};
-use crate::placement::{PlacementSettings, Placements};
-use crate::work::Works;
 
 /// The flag that selects the controllers, with the syntax of kube-controller-manager.
 #[derive(Debug, clap::Args)]
@@ -37,21 +38,21 @@ pub(crate) struct SelectionArgs {
 #[derive(Debug, Default)]
 pub(crate) struct Selection {
     pub(crate) registration: Option<Config>,
-    pub(crate) placement: Option<PlacementSettings>,
+    pub(crate) placement: Option<PlacementConfig>,
     pub(crate) work: Option<WorkSettings>,
 }
 
 /// Controllers, ready to run. Everything that can fail at the start is done.
 pub(crate) struct Components {
     port: HealthPort,
-    registration: Option<Lifecycle>,
-    placement: Option<Placements>,
-    work: Option<Works>,
+    controllers: Vec<Component>,
+    /// Of the registration: every replica watches the hub's policies.
+    policies: Option<Follower>,
 }
 
-const REGISTRATION: &str = "registration";
-const PLACEMENT: &str = "placement";
-const WORK: &str = "work";
+const REGISTRATION: &str = lifecycle::NAMES.name;
+const PLACEMENT: &str = placement::NAMES.name;
+const WORK: &str = work::NAMES.name;
 
 // === impl SelectionArgs ===
 
@@ -116,29 +117,34 @@ impl Components {
         let mut port = port.with_elections(elections);
         let common = berth_reconcile::Metrics::new(registry)?;
         let hub = Arc::new(hub);
-        let registration = selection.registration.map(|config| {
-            let lease = hub.election(Lifecycle::LEASE);
-            let led = port.component(REGISTRATION, lease, when_lost);
-            let (api, hub) = (api.clone(), Arc::clone(&hub));
-            Lifecycle::new(led, api, hub, config, registry, common.clone())
-        });
-        let placement = selection.placement.map(|settings| {
-            let lease = hub.election(Placements::LEASE);
-            let led = port.component(PLACEMENT, lease, when_lost);
-            let (api, hub) = (api.clone(), Arc::clone(&hub));
-            Placements::new(led, api, hub, settings, registry, common.clone())
-        });
-        let work = selection.work.map(|settings| {
-            let lease = hub.election(Works::LEASE);
-            let led = port.component(WORK, lease, when_lost);
-            let (api, hub) = (api.clone(), Arc::clone(&hub));
-            Works::new(led, api, hub, settings, common.clone())
-        });
+        let (mut controllers, mut policies) = (Vec::new(), None);
+        let mut component = |controller| {
+            Component::new(
+                controller,
+                &mut port,
+                api.clone(),
+                Arc::clone(&hub),
+                when_lost,
+            )
+        };
+        if let Some(config) = selection.registration {
+            let metrics = lifecycle::Metrics::beside(registry, common.clone())?;
+            let namespace = config.namespace.clone();
+            let controller = lifecycle::controller(config, metrics);
+            controllers.push(component(controller).within(namespace));
+            policies = Some(Follower::new(api.clone(), registry));
+        }
+        if let Some(config) = selection.placement {
+            let metrics = placement::Metrics::beside(registry, common.clone())?;
+            controllers.push(component(placement::controller(config, metrics)));
+        }
+        if let Some(settings) = selection.work {
+            controllers.push(component(work::controller(settings, common)));
+        }
         Ok(Self {
-            work,
-            registration: registration.transpose()?,
-            placement: placement.transpose()?,
             port,
+            controllers,
+            policies,
         })
     }
 
@@ -156,15 +162,22 @@ impl Components {
     pub(crate) async fn run(self, stop: CancellationToken) -> anyhow::Result<()> {
         let Self {
             port,
-            registration,
-            placement,
-            work,
+            controllers,
+            policies,
         } = self;
         let run = async |stop: CancellationToken| {
-            let registration = registration.map(|it| it.run(stop.clone()).boxed());
-            let placement = placement.map(|it| it.run(stop.clone()).boxed());
-            let work = work.map(|it| it.run(stop.clone()).boxed());
-            together(&stop, [registration, placement, work].into_iter().flatten()).await
+            let parts = controllers
+                .into_iter()
+                .map(|it| it.run(stop.clone()).boxed());
+            let ended = together(&stop, parts);
+            let Some(policies) = policies else {
+                return ended.await;
+            };
+            // It only reads, so it needs no Lease. A replica that takes over knows which policies there were.
+            tokio::select! {
+                ended = ended => ended,
+                never = policies.run() => match never {},
+            }
         };
         port.serve(&stop, run).await
     }

@@ -1,8 +1,8 @@
 //! `berth controller`: the controllers of the hub, with the name and the flags of OCM's registration controller.
 
 mod args;
+mod component;
 mod components;
-mod lifecycle;
 mod lists;
 #[cfg(test)]
 mod tests;

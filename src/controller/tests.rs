@@ -114,7 +114,7 @@ fn without_flags_it_is_ocms_controller_with_kubernetes_own_timings() {
     let component = component(&[]).unwrap();
     assert!(component.limit().is_none() && component.warnings.is_empty());
     let lease = component
-        .election(super::lifecycle::Lifecycle::LEASE)
+        .election(berth_lifecycle::engine::NAMES.lease)
         .unwrap();
     assert_eq!(lease.namespace, "open-cluster-management-hub");
     assert_eq!(lease.name, "registration-controller-lock");

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use berth_placement::{OnFault, Settings};
+use berth_placement::{Config, OnFault, Settings};
 use clap::ValueEnum;
 
 use crate::common::{LogArgs, TlsArgs, ignored_flags};
@@ -40,14 +40,6 @@ pub(crate) struct PlacementArgs {
     misconfigured_decisions: OfMisconfigured,
 }
 
-/// The settings of the placement controller.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct PlacementSettings {
-    pub(crate) scheduler: Settings,
-    /// It keeps PlacementDecisions of SIG-Multicluster, too.
-    pub(crate) sig_decisions: bool,
-}
-
 /// What becomes of the decisions of a placement that cannot be evaluated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum OfMisconfigured {
@@ -79,12 +71,12 @@ impl ControllerArgs {
 
 impl PlacementArgs {
     /// Returns the settings of the controller with these feature gates.
-    pub(crate) fn settings(&self, gates: &FeatureGates) -> PlacementSettings {
+    pub(crate) fn settings(&self, gates: &FeatureGates) -> Config {
         let on_fault = match self.misconfigured_decisions {
             OfMisconfigured::Keep => OnFault::Keep,
             OfMisconfigured::Remove => OnFault::Remove,
         };
-        PlacementSettings {
+        Config {
             scheduler: Settings {
                 on_fault,
                 gates: gates.placement,

@@ -1,7 +1,6 @@
 //! `berth placement`: the placement controller, with the name and the flags of OCM's, and the commands of users.
 
 mod args;
-mod component;
 mod debug;
 #[cfg(test)]
 mod tests;
@@ -18,8 +17,7 @@ use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;
 
 use self::args::ControllerArgs;
-pub(crate) use self::args::{PlacementArgs, PlacementSettings};
-pub(crate) use self::component::Placements;
+pub(crate) use self::args::PlacementArgs;
 use self::debug::DebugArgs;
 use crate::controller::{Components, Selection};
 use crate::feature_gates::{self, Of};

@@ -3,7 +3,6 @@ use std::time::Duration;
 use berth_placement::OnFault;
 use clap::Parser;
 
-use super::Placements;
 use super::args::ControllerArgs;
 use crate::hub_component::HubComponent;
 
@@ -29,7 +28,7 @@ fn component(flags: &[&str]) -> Result<HubComponent, String> {
 #[test]
 fn without_flags_it_holds_ocms_lease_and_keeps_decisions() {
     let component = component(&[]).unwrap();
-    let lease = component.election(Placements::LEASE).unwrap();
+    let lease = component.election(berth_placement::NAMES.lease).unwrap();
     assert_eq!(lease.namespace, "open-cluster-management-hub");
     assert_eq!(lease.name, "placement-lock");
     assert_eq!(lease.lease_duration, Duration::from_secs(15));
@@ -64,7 +63,7 @@ fn flags_of_ocms_controller_are_accepted() {
         "--misconfigured-decisions=remove",
     ];
     let hub = component(&flags).unwrap();
-    let lease = hub.election(Placements::LEASE).unwrap();
+    let lease = hub.election(berth_placement::NAMES.lease).unwrap();
     assert_eq!(
         (&*lease.namespace, lease.lease_duration.as_secs()),
         ("hub", 137)
@@ -86,7 +85,7 @@ fn flags_of_ocms_controller_are_accepted() {
         ]
     );
     let alone = component(&["--disable-leader-election"]).unwrap();
-    assert!(alone.election(Placements::LEASE).is_none());
+    assert!(alone.election(berth_placement::NAMES.lease).is_none());
 }
 
 #[test]

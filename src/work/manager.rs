@@ -168,7 +168,6 @@ mod tests {
     use clap::Parser;
 
     use super::*;
-    use crate::work::Works;
 
     /// The command as it is in [`crate::cli`].
     #[derive(Debug, Parser)]
@@ -208,7 +207,7 @@ mod tests {
             .component
             .settings()
             .unwrap()
-            .election(Works::LEASE)
+            .election(berth_work::hub::NAMES.lease)
             .unwrap();
         assert_eq!(
             (

@@ -1,7 +1,6 @@
 //! `berth work`: what runs ManifestWorks, with the names and the flags of OCM's, and the commands of users.
 
 mod agent;
-mod component;
 mod manager;
 
 use std::process::ExitCode;
@@ -10,7 +9,6 @@ use berth_admin::WorkCommand;
 use clap::Subcommand;
 
 pub(crate) use self::agent::{WorkAgent, WorkAgentArgs, WorkFlags};
-pub(crate) use self::component::Works;
 use self::manager::ManagerArgs;
 use crate::webhook_server;
 

@@ -10,12 +10,33 @@
 //! - A settled hub gets no write.
 //! - Of ManifestWorks no manifests are kept in memory, and at most 4 MiB of them are written at the same time for a replica set.
 
-mod engine;
 mod kinds;
 mod sets;
 mod settings;
 mod view;
 mod world;
 
-pub use engine::{Engine, Progress};
 pub use settings::Settings;
+
+use berth_reconcile::{Controller, Metrics, Names};
+use berth_work_replicas::MANAGER;
+
+use kinds::Kind;
+use world::Works;
+
+/// The names in Events and of the Lease equal OCM's, so that its work manager and ours exclude each other.
+pub const NAMES: Names = Names {
+    name: "work",
+    reporter: "manifestworkreplicaset-controller",
+    manager: MANAGER,
+    lease: "work-manager-lock",
+};
+
+/// The controller of ManifestWorks. `metrics` are those that all controllers of the process share.
+pub fn controller(settings: Settings, metrics: Metrics) -> Controller {
+    Controller::new(NAMES, metrics, move || {
+        let kinds = Kind::of(settings).iter();
+        let rows = kinds.map(|kind| (*kind, kind.watched(settings)));
+        (Works::new(settings), rows.collect())
+    })
+}

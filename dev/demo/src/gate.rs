@@ -17,9 +17,9 @@ use berth_certs::serving::ServingTls;
 use berth_devhub::DevHub;
 use berth_hub::HubApi;
 use berth_lifecycle as lifecycle;
-use berth_lifecycle::engine::{Ended, Engine};
 use berth_lifecycle_core::config::Config as LifecycleConfig;
 use berth_placement as placement;
+use berth_reconcile::{Controller, Ended};
 use berth_review::{Gate, HubAnswerer, Webhook};
 use berth_rules::Settings;
 use berth_webhooks::{Limits, Metrics, Opening, ServeError, Server};
@@ -104,30 +104,16 @@ impl Running {
         let gates = HubApi::of(own_config(admin, hub, GATES_ACCOUNT).await?).await?;
         let controllers = HubApi::of(own_config(admin, hub, CONTROLLERS_ACCOUNT).await?).await?;
         let common = berth_reconcile::Metrics::new(metrics.registry())?;
-        let placement = placement::Engine::new(
-            controllers.clone(),
-            placement::Settings::default(),
-            None,
-            None,
-            "demo",
-            placement::Metrics::beside(metrics.registry(), common.clone())?,
-        );
-        let work = hub::Engine::new(
-            controllers.clone(),
-            hub::Settings::default(),
-            None,
-            None,
-            "demo",
-            common.clone(),
-        );
-        let engine = Engine::new(
-            controllers,
+        let placed = placement::Metrics::beside(metrics.registry(), common.clone())?;
+        let registered = lifecycle::engine::Metrics::beside(metrics.registry(), common.clone())?;
+        let start =
+            |controller: Controller| controller.start(controllers.clone(), "demo", None, None);
+        let placement = start(placement::controller(Default::default(), placed));
+        let work = start(hub::controller(Default::default(), common));
+        let lifecycle = start(lifecycle::engine::controller(
             lifecycle_config(),
-            None,
-            None,
-            "demo",
-            lifecycle::engine::Metrics::beside(metrics.registry(), common)?,
-        );
+            registered,
+        ));
         let server = Server {
             gate: Gate::new(
                 Arc::new(HubAnswerer::new(gates.clone())),
@@ -147,7 +133,7 @@ impl Running {
         };
         let shutdown = CancellationToken::new();
         let task = tokio::spawn(server.run(shutdown.clone()));
-        let lifecycle = tokio::spawn(engine.run(shutdown.clone()));
+        let lifecycle = tokio::spawn(lifecycle.run(shutdown.clone()));
         let placement = tokio::spawn(placement.run(shutdown.clone()));
         let work = tokio::spawn(work.run(shutdown.clone()));
         Ok(Self {

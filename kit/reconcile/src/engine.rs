@@ -9,6 +9,7 @@ use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
+use crate::controller::RowOf;
 use crate::events::Events;
 use crate::handle::{Handle, RowChange};
 use crate::limit::Limit;
@@ -91,6 +92,15 @@ impl<W: World> Engine<W> {
         }
     }
 
+    /// Watches these kinds.
+    #[must_use]
+    pub fn watching(self, rows: impl IntoIterator<Item = RowOf<W>>) -> Self {
+        for (kind, row) in rows {
+            self.work.watch(kind, row);
+        }
+        self
+    }
+
     /// The shared state: to add rows, and to see what is still missing.
     pub fn handle(&self) -> &Arc<Handle<W>> {
         &self.work
@@ -106,6 +116,7 @@ impl<W: World> Engine<W> {
         }
         let counted: Arc<dyn Counted> = self.work.clone();
         self.work.metrics().count(Arc::downgrade(&counted));
+        W::begun(&self.work);
         drop(counted);
         let Self {
             work,
@@ -129,6 +140,7 @@ impl<W: World> Engine<W> {
             }
         };
         tasks.shutdown().await;
+        W::over(&work);
         ended
     }
 }

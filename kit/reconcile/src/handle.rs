@@ -125,17 +125,6 @@ impl<W: World> Handle<W> {
         &self.writers[server]
     }
 
-    /// Names of the kinds that are needed and have not been listed yet.
-    pub fn unprimed(&self) -> Vec<&'static str> {
-        let rows = self.rows();
-        let state = self.state();
-        let needed = rows.iter().filter(|(_, row)| !row.watched.optional);
-        let missing = needed.filter(|(kind, _)| !state.seen.is_listed(**kind));
-        let mut names: Vec<_> = missing.map(|(_, row)| row.watched.name).collect();
-        names.sort_unstable();
-        names
-    }
-
     /// How long work on this key has failed in a row.
     pub fn failing_for(&self, key: &W::Key, now: Instant) -> Duration {
         self.lane(key).failing_for(key, now)
@@ -234,6 +223,17 @@ impl<W: World> Handle<W> {
 impl<W: World> Counted for Handle<W> {
     fn is_primed(&self) -> bool {
         is_primed(&self.rows(), &self.state().seen)
+    }
+
+    fn unprimed(&self) -> Vec<&'static str> {
+        let rows = self.rows();
+        let state = self.state();
+        let needed = rows.iter().filter(|(_, row)| !row.watched.optional);
+        let missing = needed.filter(|(kind, _)| !state.seen.is_listed(**kind));
+        let mut names: Vec<_> = missing.map(|(_, row)| row.watched.name).collect();
+        names.sort_unstable();
+        names.extend(state.world.unprimed());
+        names
     }
 
     fn waiting(&self, now: Instant) -> Vec<(&'static str, usize, Duration)> {

@@ -17,7 +17,7 @@
 //! - A settled controller writes nothing, and sends no request except watches, which are renewed every five minutes.
 //!
 //! A controller may use several API servers ([`Watched::on`], [`World::server`]), and may add and remove rows while it runs
-//! ([`Handle::watch`], [`Handle::unwatch`]). A process that only reads one object uses [`follow_one`].
+//! ([`Handle::watch`], [`Handle::unwatch`]). A process runs the controllers of one hub, each with a Lease, as [`Controller`]s. A process that only reads one object uses [`follow_one`].
 //!
 //! # A reconciler of one kind
 //! ```no_run
@@ -25,6 +25,7 @@
 //! ```
 
 mod apart;
+mod controller;
 mod engine;
 mod events;
 mod handle;
@@ -45,11 +46,12 @@ mod world;
 mod writer;
 
 pub use apart::apart;
+pub use controller::{Controller, Names, Progress, RowOf, Running};
 pub use engine::{Ended, Engine, Settings};
 pub use events::{Reference, Regarding};
 pub use handle::{Handle, Locked, ROUNDS, WriteOutcome, failed, never_settled, now};
 pub use limit::Limit;
-pub use metrics::Metrics;
+pub use metrics::{Metrics, number, on_scrape};
 pub use object::{Item, Meta, RawObject};
 pub use one::follow_one;
 pub use refusal::Refusal;

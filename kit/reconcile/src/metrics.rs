@@ -30,24 +30,43 @@ pub struct Metrics {
     watch_errors: IntCounterVec,
     rewinds: IntCounterVec,
     unreadable: IntCounterVec,
-    gauges: Gauges,
+    counted: Controllers,
 }
 
 /// The source of gauges, read on scrape.
 pub(crate) trait Counted: Send + Sync {
     /// Returns true if all kinds that are needed have been listed.
     fn is_primed(&self) -> bool;
+    /// Names of the kinds that are needed and have not been listed yet.
+    fn unprimed(&self) -> Vec<&'static str>;
     /// For each lane its name, the number of keys that are due and wait, and how long the first has waited.
     fn waiting(&self, now: Instant) -> Vec<(&'static str, usize, Duration)>;
 }
 
+/// The controllers that the gauges count.
+type Controllers = Arc<Mutex<Vec<Weak<dyn Counted>>>>;
+
 /// Gauges, computed on scrape.
-#[derive(Clone)]
-struct Gauges {
-    of: Arc<Mutex<Vec<Weak<dyn Counted>>>>,
-    primed: IntGauge,
-    depth: IntGaugeVec,
-    age: GaugeVec,
+struct OnScrape<F> {
+    gauges: Vec<Box<dyn Collector>>,
+    update: F,
+}
+
+/// Registers gauges that `update` computes on each scrape.
+///
+/// # Errors
+/// The registry has metrics of these names already.
+pub fn on_scrape(
+    registry: &Registry,
+    gauges: Vec<Box<dyn Collector>>,
+    update: impl Fn() + Send + Sync + 'static,
+) -> prometheus::Result<()> {
+    registry.register(Box::new(OnScrape { gauges, update }))
+}
+
+/// A count, as the value of a gauge.
+pub fn number(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
 }
 
 // === impl Metrics ===
@@ -69,9 +88,8 @@ impl Metrics {
             registry.register(Box::new(histograms.clone()))?;
             prometheus::Result::Ok(histograms)
         };
-        let gauges = Gauges::new()?;
-        registry.register(Box::new(gauges.clone()))?;
         Ok(Self {
+            counted: gauges(registry)?,
             reconciles: counters(
                 "controller_runtime_reconcile_total",
                 "Reconciles, by their result",
@@ -112,7 +130,6 @@ impl Metrics {
                 "Objects in lists and watches that could not be read, or were larger than 4 MiB",
                 &["resource"],
             )?,
-            gauges,
         })
     }
 
@@ -167,72 +184,63 @@ impl Metrics {
 
     /// Adds a controller to the gauges, for as long as it exists.
     pub(crate) fn count(&self, of: Weak<dyn Counted>) {
-        let mut all = self.gauges.of();
+        let mut all = lock(&self.counted);
         all.retain(|of| of.strong_count() > 0);
         all.push(of);
     }
 }
 
-// === impl Gauges ===
-
-impl Gauges {
-    fn new() -> prometheus::Result<Self> {
-        Ok(Self {
-            of: Arc::default(),
-            primed: IntGauge::new(
-                "berth_caches_primed",
-                "1: all kinds that are needed have been listed",
-            )?,
-            depth: IntGaugeVec::new(
-                Opts::new("workqueue_depth", "Keys that are due and wait"),
-                &["name"],
-            )?,
-            age: GaugeVec::new(
-                Opts::new(
-                    "workqueue_longest_waiting_seconds",
-                    "How long the next key has waited",
-                ),
-                &["name"],
-            )?,
-        })
-    }
-
-    fn of(&self) -> MutexGuard<'_, Vec<Weak<dyn Counted>>> {
-        self.of.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn update(&self) {
-        let all: Vec<_> = self.of().iter().filter_map(Weak::upgrade).collect();
-        self.depth.reset();
-        self.age.reset();
-        let primed = !all.is_empty() && all.iter().all(|of| of.is_primed());
-        self.primed.set(primed.into());
-        for (lane, depth, age) in all.iter().flat_map(|of| of.waiting(queue::now())) {
-            let depth = i64::try_from(depth).unwrap_or(i64::MAX);
-            self.depth.with_label_values(&[lane]).set(depth);
-            self.age.with_label_values(&[lane]).set(age.as_secs_f64());
+/// Registers the gauges. Returns the controllers that they count.
+fn gauges(registry: &Registry) -> prometheus::Result<Controllers> {
+    let controllers = Controllers::default();
+    let primed = IntGauge::new(
+        "berth_caches_primed",
+        "1: all kinds that are needed have been listed",
+    )?;
+    let depth = IntGaugeVec::new(
+        Opts::new("workqueue_depth", "Keys that are due and wait"),
+        &["name"],
+    )?;
+    let age = GaugeVec::new(
+        Opts::new(
+            "workqueue_longest_waiting_seconds",
+            "How long the next key has waited",
+        ),
+        &["name"],
+    )?;
+    let all: Vec<Box<dyn Collector>> = vec![
+        Box::new(primed.clone()),
+        Box::new(depth.clone()),
+        Box::new(age.clone()),
+    ];
+    let of = Arc::clone(&controllers);
+    on_scrape(registry, all, move || {
+        let all: Vec<_> = lock(&of).iter().filter_map(Weak::upgrade).collect();
+        depth.reset();
+        age.reset();
+        let is_primed = !all.is_empty() && all.iter().all(|of| of.is_primed());
+        primed.set(is_primed.into());
+        for (lane, waiting, longest) in all.iter().flat_map(|of| of.waiting(queue::now())) {
+            depth.with_label_values(&[lane]).set(number(waiting));
+            age.with_label_values(&[lane]).set(longest.as_secs_f64());
         }
-    }
-
-    fn all(&self) -> [&dyn Collector; 3] {
-        [&self.primed, &self.depth, &self.age]
-    }
+    })?;
+    Ok(controllers)
 }
 
-impl Collector for Gauges {
+fn lock(controllers: &Controllers) -> MutexGuard<'_, Vec<Weak<dyn Counted>>> {
+    controllers.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+// === impl OnScrape ===
+
+impl<F: Fn() + Send + Sync> Collector for OnScrape<F> {
     fn desc(&self) -> Vec<&Desc> {
-        self.all().into_iter().flat_map(Collector::desc).collect()
+        self.gauges.iter().flat_map(|it| it.desc()).collect()
     }
 
     fn collect(&self) -> Vec<MetricFamily> {
-        self.update();
-        let all = self.all().into_iter();
-        all.flat_map(Collector::collect).collect()
-    }
-}
-
-impl std::fmt::Debug for Gauges {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Gauges").finish_non_exhaustive()
+        (self.update)();
+        self.gauges.iter().flat_map(|it| it.collect()).collect()
     }
 }

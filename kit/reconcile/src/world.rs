@@ -2,6 +2,7 @@
 
 use std::fmt::Debug;
 use std::hash::Hash;
+use std::sync::Arc;
 use std::time::Duration;
 
 use berth_api::Now;
@@ -104,6 +105,17 @@ pub trait World: Sized + Send + 'static {
 
     /// Notes that the watch of this kind goes on after it had failed. What it had reported still holds.
     fn regained_sight(&mut self, _kind: Self::Kind, _now: Now, _wakes: &mut Wake<Self>) {}
+
+    /// Names of further kinds whose first list is not complete, beside those that every hub must serve.
+    fn unprimed(&self) -> Vec<&'static str> {
+        Vec::new()
+    }
+
+    /// Notes that the controller runs from now on.
+    fn begun(_on: &Arc<Handle<Self>>) {}
+
+    /// Notes that the controller has ended: another process may run it now.
+    fn over(_on: &Handle<Self>) {}
 
     /// The API server of a write: its place among those that the controller was given.
     fn server(_write: &Write) -> usize {

@@ -4,9 +4,8 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use berth_reconcile::Handle;
-use prometheus::core::{Collector, Desc};
-use prometheus::proto::MetricFamily;
+use berth_reconcile::{Handle, number, on_scrape};
+use prometheus::core::Collector;
 use prometheus::{IntCounter, IntCounterVec, IntGaugeVec, Opts, Registry};
 
 use super::view::Census;
@@ -18,16 +17,11 @@ pub struct Metrics {
     common: berth_reconcile::Metrics,
     expiries: IntCounter,
     csrs: IntCounterVec,
-    gauges: Gauges,
+    running: Running,
 }
 
-/// Gauges of the running reconcilers, computed on scrape.
-#[derive(Clone)]
-struct Gauges {
-    of: Arc<Mutex<Weak<Handle<Lifecycle>>>>,
-    clusters: IntGaugeVec,
-    leases: IntGaugeVec,
-}
+/// The running reconcilers, whose gauges are computed on scrape.
+type Running = Arc<Mutex<Weak<Handle<Lifecycle>>>>;
 
 // === impl Metrics ===
 
@@ -61,13 +55,11 @@ impl Metrics {
             &["outcome"],
         )?;
         registry.register(Box::new(csrs.clone()))?;
-        let gauges = Gauges::new()?;
-        registry.register(Box::new(gauges.clone()))?;
         Ok(Self {
             common,
             expiries,
             csrs,
-            gauges,
+            running: gauges(registry)?,
         })
     }
 
@@ -85,87 +77,56 @@ impl Metrics {
 
     /// Reports the clusters and leases of these reconcilers from now on.
     pub(super) fn begun(&self, work: &Arc<Handle<Lifecycle>>) {
-        *self.gauges.of() = Arc::downgrade(work);
+        *lock(&self.running) = Arc::downgrade(work);
     }
 
     /// Reports no clusters and leases any more: another process may report them now.
     pub(super) fn over(&self) {
-        *self.gauges.of() = Weak::new();
+        *lock(&self.running) = Weak::new();
     }
 }
 
-// === impl Gauges ===
-
-impl Gauges {
-    fn new() -> prometheus::Result<Self> {
-        let gauges = |name: &str, help: &str| IntGaugeVec::new(Opts::new(name, help), &["state"]);
-        Ok(Self {
-            of: Arc::default(),
-            clusters: gauges(
-                "berth_clusters",
-                "ManagedClusters, by state; a cluster can be in several states",
-            )?,
-            leases: gauges("berth_leases", "Leases of clusters: fresh or expired")?,
-        })
-    }
-
-    fn of(&self) -> MutexGuard<'_, Weak<Handle<Lifecycle>>> {
-        self.of.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn update(&self) {
-        let work = self.of().upgrade();
+/// Registers the gauges of clusters and leases. Returns the reconcilers that they are of.
+fn gauges(registry: &Registry) -> prometheus::Result<Running> {
+    let gauges = |name: &str, help: &str| IntGaugeVec::new(Opts::new(name, help), &["state"]);
+    let clusters = gauges(
+        "berth_clusters",
+        "ManagedClusters, by state; a cluster can be in several states",
+    )?;
+    let leases = gauges("berth_leases", "Leases of clusters: fresh or expired")?;
+    let all: Vec<Box<dyn Collector>> = vec![Box::new(clusters.clone()), Box::new(leases.clone())];
+    let running = Running::default();
+    let of = Arc::clone(&running);
+    on_scrape(registry, all, move || {
+        let work = lock(&of).upgrade();
         let Some(work) = work else {
-            self.clusters.reset();
-            self.leases.reset();
+            clusters.reset();
+            leases.reset();
             return;
         };
         let census = work.world().view().census(berth_reconcile::now());
-        self.set(&census);
-    }
+        set(&clusters, &leases, &census);
+    })?;
+    Ok(running)
+}
 
-    fn set(&self, census: &Census) {
-        for (state, count) in [
-            ("accepted", census.accepted),
-            ("not_accepted", census.not_accepted),
-            ("joined", census.joined),
-            ("available", census.available),
-            ("unavailable", census.unavailable),
-            ("unknown", census.unknown),
-            ("deleting", census.deleting),
-            ("unreadable", census.unreadable),
-        ] {
-            set(&self.clusters, state, count);
-        }
-        set(&self.leases, "fresh", census.leases_fresh);
-        set(&self.leases, "expired", census.leases_expired);
-    }
-
-    fn all(&self) -> [&dyn Collector; 2] {
-        [&self.clusters, &self.leases]
+fn set(clusters: &IntGaugeVec, leases: &IntGaugeVec, census: &Census) {
+    for (gauges, state, count) in [
+        (clusters, "accepted", census.accepted),
+        (clusters, "not_accepted", census.not_accepted),
+        (clusters, "joined", census.joined),
+        (clusters, "available", census.available),
+        (clusters, "unavailable", census.unavailable),
+        (clusters, "unknown", census.unknown),
+        (clusters, "deleting", census.deleting),
+        (clusters, "unreadable", census.unreadable),
+        (leases, "fresh", census.leases_fresh),
+        (leases, "expired", census.leases_expired),
+    ] {
+        gauges.with_label_values(&[state]).set(number(count));
     }
 }
 
-impl Collector for Gauges {
-    fn desc(&self) -> Vec<&Desc> {
-        self.all().into_iter().flat_map(Collector::desc).collect()
-    }
-
-    fn collect(&self) -> Vec<MetricFamily> {
-        self.update();
-        let all = self.all().into_iter();
-        all.flat_map(Collector::collect).collect()
-    }
-}
-
-impl std::fmt::Debug for Gauges {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Gauges").finish_non_exhaustive()
-    }
-}
-
-fn set(gauges: &IntGaugeVec, label: &str, count: usize) {
-    gauges
-        .with_label_values(&[label])
-        .set(i64::try_from(count).unwrap_or(i64::MAX));
+fn lock(running: &Running) -> MutexGuard<'_, Weak<Handle<Lifecycle>>> {
+    running.lock().unwrap_or_else(PoisonError::into_inner)
 }

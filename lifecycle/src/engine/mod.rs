@@ -10,12 +10,8 @@ mod world;
 
 use std::sync::Arc;
 
-use berth_hub::HubApi;
-use berth_lease::Term;
-use berth_reconcile::{Handle, Settings};
-use tokio_util::sync::CancellationToken;
+use berth_reconcile::{Controller, Names, RowOf};
 
-pub use berth_reconcile::{Ended, Limit};
 pub use metrics::Metrics;
 
 use crate::config::Config;
@@ -23,77 +19,45 @@ use crate::names::managers;
 use kinds::Kind;
 use world::Lifecycle;
 
-/// The name of the controller in Events. It equals OCM's.
-const CONTROLLER: &str = "registration-controller";
+/// The names in Events and of the Lease equal OCM's, so that its controllers and ours exclude each other.
+pub const NAMES: Names = Names {
+    name: "registration",
+    reporter: "registration-controller",
+    manager: managers::PATCHES,
+    lease: "registration-controller-lock",
+};
 
-/// The reconcilers, ready to run.
-pub struct Engine {
-    engine: berth_reconcile::Engine<Lifecycle>,
-    metrics: Metrics,
+/// The lifecycle controller.
+pub fn controller(config: Config, metrics: Metrics) -> Controller {
+    let config = Arc::new(config);
+    Controller::new(NAMES, metrics.common(), move || {
+        world(Arc::clone(&config), metrics.clone())
+    })
 }
 
-/// The progress of the reconcilers' first lists.
-#[derive(Clone)]
-pub struct Progress(Arc<Handle<Lifecycle>>);
-
-// === impl Engine ===
-
-impl Engine {
-    /// Creates the reconcilers of this hub.
-    ///
-    /// With a `term` they write only while it lasts; without one, no other process may run them. `instance` names this process
-    /// in Events. Needs a tokio runtime.
-    pub fn new(
-        api: HubApi,
-        config: Config,
-        term: Option<Term>,
-        limit: Option<Limit>,
-        instance: &str,
-        metrics: Metrics,
-    ) -> Self {
-        let gates = config.gates;
-        let world = Lifecycle::new(Arc::new(config), metrics.clone());
-        let labels = world.labels().clone();
-        let settings = Settings {
-            controller: CONTROLLER,
-            instance,
-            manager: managers::PATCHES,
-            term,
-        };
-        let servers = vec![(api, limit)];
-        let engine = berth_reconcile::Engine::new(world, servers, settings, metrics.common());
-        for kind in Kind::needed(gates) {
-            engine.handle().watch(kind, kind.watched(&labels, gates));
-        }
-        Self { engine, metrics }
-    }
-
-    /// The progress, also while they run.
-    pub fn progress(&self) -> Progress {
-        Progress(self.engine.handle().clone())
-    }
-
-    /// Runs until `stop` is cancelled, or until the term is over. Nothing is written after it returns.
-    ///
-    /// # Errors
-    /// A task that should run forever ended.
-    pub async fn run(self, stop: CancellationToken) -> Result<(), Ended> {
-        self.metrics.begun(self.engine.handle());
-        let ended = self.engine.run(stop).await;
-        self.metrics.over();
-        ended
-    }
-}
-
-// === impl Progress ===
-
-impl Progress {
-    /// Resources whose first list is not complete. Empty when all required objects have been seen.
-    pub fn unprimed(&self) -> Vec<&'static str> {
-        self.0.unprimed()
-    }
+/// The view, and what it watches.
+fn world(config: Arc<Config>, metrics: Metrics) -> (Lifecycle, Vec<RowOf<Lifecycle>>) {
+    let gates = config.gates;
+    let world = Lifecycle::new(config, metrics);
+    let rows = Kind::needed(gates).map(|kind| (kind, kind.watched(world.labels(), gates)));
+    let rows = rows.collect();
+    (world, rows)
 }
 
 /// A valid request of agent `a1` of cluster `c1`.
 #[cfg(test)]
 const GOOD_REQUEST: &[u8] = include_bytes!("../../tests/data/agent.csr");
+
+/// The reconcilers of a hub, for tests that call it by hand.
+#[cfg(test)]
+fn on(api: berth_hub::HubApi, config: Config) -> Arc<berth_reconcile::Handle<Lifecycle>> {
+    let metrics = Metrics::new(&prometheus::Registry::new()).unwrap();
+    let settings = berth_reconcile::Settings::new(NAMES.reporter, "tests");
+    let settings = berth_reconcile::Settings {
+        manager: NAMES.manager,
+        ..settings
+    };
+    let (world, rows) = world(Arc::new(config), metrics.clone());
+    let engine = berth_reconcile::Engine::new(world, vec![(api, None)], settings, metrics.common());
+    engine.watching(rows).handle().clone()
+}

@@ -223,6 +223,14 @@ impl World for Lifecycle {
         tracing::warn!(?kind, namespace = object.namespace, name = object.name, %error, "an object cannot be parsed and is skipped");
     }
 
+    fn begun(on: &Arc<Handle<Self>>) {
+        on.world().metrics.begun(on);
+    }
+
+    fn over(on: &Handle<Self>) {
+        on.world().metrics.over();
+    }
+
     fn is_transient(failure: &WriteFailure) -> bool {
         failures::is_transient(failure)
     }

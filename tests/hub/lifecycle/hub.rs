@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use berth_api::GroupVersionResource;
-use berth_lifecycle::engine::{Ended, Engine, Metrics};
+use berth_lifecycle::engine::{Metrics, controller};
 use berth_lifecycle_core::config::Config;
+use berth_reconcile::Ended;
 use jiff::{SignedDuration, Timestamp};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use prometheus::Registry;
@@ -375,8 +376,11 @@ impl Reconcilers {
             // As in the program: the caller has its own deadline.
             config_of.default_retry = false;
             let api = berth_hub::HubApi::of(config_of).await.unwrap();
-            let engine = Engine::new(api, config, None, None, "tests", metrics);
-            engine.run(stopped).await
+            let controller = controller(config, metrics);
+            controller
+                .start(api, "tests", None, None)
+                .run(stopped)
+                .await
         });
         Self {
             stop: Some(stop),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use berth_hub::HubApi;
 use berth_lease::{LeaseParams, WhenLost, while_leading};
-use berth_placement::{Engine, Metrics, Settings};
+use berth_placement::{Config, Metrics, Settings, controller};
 use berth_testkit::cluster::fresh;
 use berth_testkit::process::once;
 use berth_testkit::{PATIENCE, eventually, eventually_within, shipped, when};
@@ -56,10 +56,14 @@ impl Leader {
                     ..Settings::default()
                 };
                 let metrics = Metrics::new(&Registry::new()).unwrap();
+                let config = Config {
+                    scheduler: settings,
+                    ..Config::default()
+                };
+                let controller = controller(config, metrics);
                 let work = |term| {
-                    let (api, metrics) = (api.clone(), metrics.clone());
-                    Engine::new(api, settings, Some(term), None, "tests", metrics)
-                        .run(stopped.clone())
+                    let running = controller.start(api.clone(), "tests", Some(term), None);
+                    running.run(stopped.clone())
                 };
                 let led = while_leading(&api, params, WhenLost::End, &stopped, |_| {}, work);
                 led.await.unwrap();

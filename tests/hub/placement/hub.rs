@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use berth_manifests::files;
-use berth_placement::{Ended, Engine, Metrics, Settings};
+use berth_placement::{Config, Metrics, Settings, controller};
+use berth_reconcile::Ended;
 use berth_testkit::cluster::{CRDS, Cluster, Person, Private, fresh};
 use berth_testkit::process::once;
 use berth_testkit::{eventually, shipped, when};
@@ -319,11 +320,15 @@ impl Placing {
             let mut config = config.await.unwrap();
             config.default_retry = false;
             let api = berth_hub::HubApi::of(config).await.unwrap();
-            let mut engine = Engine::new(api, settings, None, None, "tests", metrics);
-            if has_sig_decisions {
-                engine = engine.with_sig_decisions();
-            }
-            engine.run(stopped).await
+            let config = Config {
+                scheduler: settings,
+                sig_decisions: has_sig_decisions,
+            };
+            let controller = controller(config, metrics);
+            controller
+                .start(api, "tests", None, None)
+                .run(stopped)
+                .await
         });
         Self {
             stop,

@@ -7,7 +7,7 @@ use berth_manifests::files;
 use berth_testkit::cluster::{CRDS, Cluster, Person, Private, fresh};
 use berth_testkit::process::once;
 use berth_testkit::{eventually, shipped, when};
-use berth_work::hub::{Engine, Settings};
+use berth_work::hub::{Settings, controller};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use prometheus::Registry;
 use prometheus::proto::MetricFamily;
@@ -337,8 +337,9 @@ impl Working {
             let mut config = config.await.unwrap();
             config.default_retry = false;
             let api = berth_hub::HubApi::of(config).await.unwrap();
-            let engine = Engine::new(api, settings, None, None, "tests", metrics);
-            engine.run(stopped).await.unwrap();
+            let controller = controller(settings, metrics);
+            let running = controller.start(api, "tests", None, None);
+            running.run(stopped).await.unwrap();
         });
         Self {
             stop,

@@ -50,13 +50,6 @@ impl Works {
         }
     }
 
-    /// Kinds that the hub serves and that have not been listed yet.
-    pub(super) fn unprimed(&self) -> Vec<&'static str> {
-        let kinds = self.kinds.iter();
-        let unprimed = kinds.filter(|it| !self.listed.contains(it) && !self.missing.contains(it));
-        unprimed.map(|it| it.name()).collect()
-    }
-
     /// Returns whether everything that a decision about the key reads has been seen.
     pub(super) fn is_ready(&self, key: &Key) -> bool {
         let is_seen = |kind: &Kind| self.listed.contains(kind) && !self.missing.contains(kind);
@@ -118,6 +111,13 @@ impl World for Works {
                 "the hub does not serve this kind: waiting for it"
             );
         }
+    }
+
+    /// Kinds that the hub serves and that have not been listed yet.
+    fn unprimed(&self) -> Vec<&'static str> {
+        let kinds = self.kinds.iter();
+        let unprimed = kinds.filter(|it| !self.listed.contains(it) && !self.missing.contains(it));
+        unprimed.map(|it| it.name()).collect()
     }
 
     fn all(&self) -> Vec<Key> {

@@ -2,8 +2,9 @@
 
 use berth_devhub::{DevHub, Options};
 use berth_hub::{Access, HubApi};
-use berth_lifecycle::engine::{Engine, Metrics};
+use berth_lifecycle::engine::{Metrics, controller};
 use berth_lifecycle_core::config::{Config, Gates};
+use berth_reconcile::Running;
 use clap::Parser;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -18,7 +19,7 @@ struct Flags {
 }
 
 /// The reconcilers of a hub, in this process.
-async fn reconcilers(kubeconfig: &Path) -> Engine {
+async fn reconcilers(kubeconfig: &Path) -> Running {
     let access = Access::of_server(Some(kubeconfig.to_owned()));
     let config = Config {
         namespace: "open-cluster-management-hub".to_owned(),
@@ -29,14 +30,9 @@ async fn reconcilers(kubeconfig: &Path) -> Engine {
         auto_approved_users: [format!("system:serviceaccount:default:{BOOTSTRAP}")].into(),
         ..Config::default()
     };
-    Engine::new(
-        HubApi::connect(&access).await.unwrap(),
-        config,
-        None,
-        None,
-        "fleet",
-        Metrics::new(&Registry::new()).unwrap(),
-    )
+    let api = HubApi::connect(&access).await.unwrap();
+    let metrics = Metrics::new(&Registry::new()).unwrap();
+    controller(config, metrics).start(api, "fleet", None, None)
 }
 
 #[tokio::test(flavor = "multi_thread")]

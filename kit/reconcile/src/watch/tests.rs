@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::lines::written_as_usual;
 use super::*;
 use crate::handle::Handle;
+use crate::metrics::Counted;
 use crate::testing::Values;
 use crate::testing::{engine, server, status, values, work};
 use tokio::time::timeout;

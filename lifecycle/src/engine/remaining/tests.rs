@@ -6,12 +6,10 @@ use berth_hub::{HubApi, RequestBody};
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::Full;
-use prometheus::Registry;
 use serde_json::{Value, json};
 
 use super::*;
 use crate::config::Config;
-use crate::engine::{Engine, Metrics};
 
 /// The objects that are left in a namespace, according to this response.
 async fn left(code: u16, answer: impl Into<String>) -> Result<Vec<RemainingObject>, String> {
@@ -23,10 +21,8 @@ async fn left(code: u16, answer: impl Into<String>) -> Result<Vec<RemainingObjec
             Ok::<_, Infallible>(response.body(Full::<Bytes>::from(answer)).unwrap())
         }
     }));
-    let metrics = Metrics::new(&Registry::new()).unwrap();
-    let engine = Engine::new(api, Config::default(), None, None, "tests", metrics);
     let leases = crate::heartbeat::lease("c1").resource;
-    let work = engine.progress().0;
+    let work = crate::engine::on(api, Config::default());
     remaining(work.writer(0), "c1", &leases).await.objects
 }
 

@@ -8,13 +8,11 @@ use berth_reconcile::RawObject;
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::{BodyExt, Full};
-use prometheus::Registry;
 use serde_json::{Value, json};
 
 use super::*;
 use crate::config::Config;
 use crate::engine::kinds::{self, Kind};
-use crate::engine::{Engine, Metrics};
 
 mod large;
 mod profiles;
@@ -48,9 +46,7 @@ fn on(answer: impl Fn(Value) -> String + Clone + Send + Sync + 'static) -> Arc<H
             Ok::<_, Infallible>(Response::new(Full::<Bytes>::from(answer(body))))
         }
     }));
-    let metrics = Metrics::new(&Registry::new()).unwrap();
-    let engine = Engine::new(api, Config::default(), None, None, "tests", metrics);
-    engine.progress().0
+    crate::engine::on(api, Config::default())
 }
 
 /// The hub is asked about a CSR. Before it responds, the sender deletes the CSR, and another user creates one of the same name.

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use serde_json::json;
 
 use super::*;
+use crate::metrics::Counted;
 use crate::testing::{APPEARS_LATER, Values, engine, patch, server, status, target, values, work};
 
 fn object(json: Value) -> RawObject {

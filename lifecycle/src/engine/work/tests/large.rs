@@ -42,9 +42,7 @@ fn work_on(cluster: &Value) -> (Arc<Handle<Lifecycle>>, Arc<Mutex<Vec<Value>>>) 
             Ok::<_, Infallible>(Response::new(Full::<Bytes>::from(stored.to_string())))
         }
     }));
-    let metrics = Metrics::new(&Registry::new()).unwrap();
-    let engine = Engine::new(api, Config::default(), None, None, "tests", metrics);
-    (engine.progress().0, patches)
+    (crate::engine::on(api, Config::default()), patches)
 }
 
 fn waiting(name: &str) -> Key {

@@ -31,9 +31,7 @@ fn work_on_closed() -> (Arc<Handle<Lifecycle>>, Arc<Mutex<usize>>) {
         },
         ..Config::default()
     };
-    let metrics = Metrics::new(&Registry::new()).unwrap();
-    let engine = Engine::new(api, config, None, None, "tests", metrics);
-    (engine.progress().0, attempts)
+    (crate::engine::on(api, config), attempts)
 }
 
 #[tokio::test]
