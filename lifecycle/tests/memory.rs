@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use berth_hub::{HubApi, RequestBody};
-use berth_lifecycle::engine::{Metrics, controller};
+use berth_lifecycle::{Metrics, controller};
 use bytes::Bytes;
 use futures::{StreamExt, stream};
 use http::{Request, Response};

@@ -7,7 +7,7 @@ use anyhow::bail;
 use berth_certs::options::TlsOptions;
 use berth_hub::HubApi;
 use berth_lease::WhenLost;
-use berth_lifecycle::engine as lifecycle;
+use berth_lifecycle as lifecycle;
 use berth_lifecycle_core::config::Config;
 use berth_placement::{self as placement, Config as PlacementConfig};
 use berth_policies_follower::Follower;

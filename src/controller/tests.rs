@@ -113,9 +113,7 @@ fn without_flags_it_is_ocms_controller_with_kubernetes_own_timings() {
     assert!(settings.warnings.is_empty());
     let component = component(&[]).unwrap();
     assert!(component.limit().is_none() && component.warnings.is_empty());
-    let lease = component
-        .election(berth_lifecycle::engine::NAMES.lease)
-        .unwrap();
+    let lease = component.election(berth_lifecycle::NAMES.lease).unwrap();
     assert_eq!(lease.namespace, "open-cluster-management-hub");
     assert_eq!(lease.name, "registration-controller-lock");
     assert_eq!(election(&[]).unwrap(), [15, 10, 2].map(Duration::from_secs));

@@ -105,15 +105,12 @@ impl Running {
         let controllers = HubApi::of(own_config(admin, hub, CONTROLLERS_ACCOUNT).await?).await?;
         let common = berth_reconcile::Metrics::new(metrics.registry())?;
         let placed = placement::Metrics::beside(metrics.registry(), common.clone())?;
-        let registered = lifecycle::engine::Metrics::beside(metrics.registry(), common.clone())?;
+        let registered = lifecycle::Metrics::beside(metrics.registry(), common.clone())?;
         let start =
             |controller: Controller| controller.start(controllers.clone(), "demo", None, None);
         let placement = start(placement::controller(Default::default(), placed));
         let work = start(hub::controller(Default::default(), common));
-        let lifecycle = start(lifecycle::engine::controller(
-            lifecycle_config(),
-            registered,
-        ));
+        let lifecycle = start(lifecycle::controller(lifecycle_config(), registered));
         let server = Server {
             gate: Gate::new(
                 Arc::new(HubAnswerer::new(gates.clone())),

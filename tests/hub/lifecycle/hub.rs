@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use berth_api::GroupVersionResource;
-use berth_lifecycle::engine::{Metrics, controller};
+use berth_lifecycle::{Metrics, controller};
 use berth_lifecycle_core::config::Config;
 use berth_reconcile::Ended;
 use jiff::{SignedDuration, Timestamp};

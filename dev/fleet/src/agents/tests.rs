@@ -2,7 +2,7 @@
 
 use berth_devhub::{DevHub, Options};
 use berth_hub::{Access, HubApi};
-use berth_lifecycle::engine::{Metrics, controller};
+use berth_lifecycle::{Metrics, controller};
 use berth_lifecycle_core::config::{Config, Gates};
 use berth_reconcile::Running;
 use clap::Parser;

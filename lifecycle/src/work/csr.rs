@@ -6,12 +6,12 @@ use berth_reconcile::queue::Next;
 use berth_reconcile::{Handle, ROUNDS, Reference, Refusal, Regarding, WriteOutcome, failed, now};
 use serde_json::{Value, json};
 
-use crate::automatic;
-use crate::csrs::{CheckedRequest, Decision, csr_target, reasons};
-use crate::engine::kinds;
-use crate::engine::view::read_request;
-use crate::engine::work::SETTLED;
-use crate::engine::world::Lifecycle;
+use crate::kinds;
+use crate::view::read_request;
+use crate::work::SETTLED;
+use crate::world::Lifecycle;
+use berth_lifecycle_core::automatic;
+use berth_lifecycle_core::csrs::{CheckedRequest, Decision, csr_target, reasons};
 
 /// When to decide again about a refused renewal.
 const AGAIN: Duration = Duration::from_secs(60);

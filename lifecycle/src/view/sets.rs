@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use crate::facts::ClusterSet;
+use berth_lifecycle_core::facts::ClusterSet;
 
 /// All sets.
 #[derive(Debug, Default)]

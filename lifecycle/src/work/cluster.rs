@@ -9,16 +9,18 @@ use futures::future::join_all;
 use futures::lock::OwnedMutexGuard;
 use serde_json::{Value, json};
 
-use crate::cluster_plan::ClusterPlan;
-use crate::engine::kinds::{self, Kind, Lists};
-use crate::engine::object::{PartialObject, Renewal};
-use crate::engine::remaining::remaining;
-use crate::engine::view::Key;
-use crate::engine::work::SETTLED;
-use crate::engine::world::Lifecycle;
-use crate::facts::{Cluster, ClusterFacts, Now};
-use crate::{acceptance, automatic, clusters, heartbeat, names, removal, roles, status};
+use crate::kinds::{self, Kind, Lists};
+use crate::object::{PartialObject, Renewal};
+use crate::remaining::remaining;
+use crate::view::Key;
+use crate::work::SETTLED;
+use crate::world::Lifecycle;
 use berth_api::plan::{Action, Event, Write, WriteFailure};
+use berth_lifecycle_core::cluster_plan::ClusterPlan;
+use berth_lifecycle_core::facts::{Cluster, ClusterFacts, Now};
+use berth_lifecycle_core::{
+    acceptance, automatic, clusters, heartbeat, names, removal, roles, status,
+};
 
 /// If the hub takes this long to respond, its agents' renewals may be late for the same reason.
 const SLOW: Duration = Duration::from_secs(1);

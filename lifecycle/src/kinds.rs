@@ -8,9 +8,9 @@ use berth_reconcile::{First, Item, Keep, LabelKeys, Watched};
 use serde_json::Value;
 
 use super::object::{PartialObject, Renewal};
-use crate::addons;
-use crate::config::Gates;
-use crate::facts::LeftOut;
+use berth_lifecycle_core::addons;
+use berth_lifecycle_core::config::Gates;
+use berth_lifecycle_core::facts::LeftOut;
 
 /// Selects the objects of clusters, without those of add-ons.
 const OF_CLUSTERS: &str =

@@ -11,8 +11,8 @@ use http_body_util::{BodyExt, Full};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::config::Config;
-use crate::engine::kinds::{self, Kind};
+use crate::kinds::{self, Kind};
+use berth_lifecycle_core::config::Config;
 
 mod large;
 mod profiles;
@@ -26,8 +26,8 @@ fn request(uid: &str, version: u64, user_uid: &str) -> RawObject {
             "labels": {"open-cluster-management.io/cluster-name": "c1"},
         },
         "spec": {
-            "request": k8s_openapi::ByteString(crate::engine::GOOD_REQUEST.to_vec()),
-            "signerName": crate::csrs::SIGNER,
+            "request": k8s_openapi::ByteString(crate::GOOD_REQUEST.to_vec()),
+            "signerName": berth_lifecycle_core::csrs::SIGNER,
             "username": "system:open-cluster-management:c1:a1",
             "uid": user_uid,
             "usages": ["client auth"],
@@ -46,7 +46,7 @@ fn on(answer: impl Fn(Value) -> String + Clone + Send + Sync + 'static) -> Arc<H
             Ok::<_, Infallible>(Response::new(Full::<Bytes>::from(answer(body))))
         }
     }));
-    crate::engine::on(api, Config::default())
+    crate::on(api, Config::default())
 }
 
 /// The hub is asked about a CSR. Before it responds, the sender deletes the CSR, and another user creates one of the same name.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::csrs::CheckedRequest;
+use berth_lifecycle_core::csrs::CheckedRequest;
 
 /// Upper bound on the bytes of memory of a CSR that is kept. An agent's takes half of it.
 const LARGEST: usize = 4 * 1024;

@@ -14,9 +14,9 @@ use super::kinds::{Fact, Kind};
 use super::metrics::Metrics;
 use super::view::{Key, View};
 use super::work;
-use crate::clusters::{self, Turn};
-use crate::config::Config;
-use crate::{bindings, common_roles, csrs, default_sets, failures, profiles, sets};
+use berth_lifecycle_core::clusters::{self, Turn};
+use berth_lifecycle_core::config::Config;
+use berth_lifecycle_core::{bindings, common_roles, csrs, default_sets, failures, profiles, sets};
 
 /// Minimum interval of writes to the status of a set: it contains a number that changes with every cluster.
 const SET_PAUSE: Duration = Duration::from_millis(500);

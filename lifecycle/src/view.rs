@@ -21,10 +21,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::clusters::Turn;
-use crate::config::Config;
-use crate::csrs::CheckedRequest;
-use crate::facts::{
+use berth_lifecycle_core::clusters::Turn;
+use berth_lifecycle_core::config::Config;
+use berth_lifecycle_core::csrs::CheckedRequest;
+use berth_lifecycle_core::facts::{
     Addon, Binding, Cluster, ClusterFacts, ClusterSet, Lease, Now, Owned, OwnedObjects, Remaining,
 };
 use by_cluster::ByCluster;
@@ -327,7 +327,7 @@ impl View {
                 Some(_) => census.unavailable += 1,
             }
             if let Some(lease) = &entry.lease {
-                let expired = crate::heartbeat::is_expired(cluster, lease, now);
+                let expired = berth_lifecycle_core::heartbeat::is_expired(cluster, lease, now);
                 census.leases_expired += of(expired);
                 census.leases_fresh += of(!expired);
             }

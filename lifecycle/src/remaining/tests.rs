@@ -9,7 +9,7 @@ use http_body_util::Full;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::config::Config;
+use berth_lifecycle_core::config::Config;
 
 /// The objects that are left in a namespace, according to this response.
 async fn left(code: u16, answer: impl Into<String>) -> Result<Vec<RemainingObject>, String> {
@@ -21,8 +21,8 @@ async fn left(code: u16, answer: impl Into<String>) -> Result<Vec<RemainingObjec
             Ok::<_, Infallible>(response.body(Full::<Bytes>::from(answer)).unwrap())
         }
     }));
-    let leases = crate::heartbeat::lease("c1").resource;
-    let work = crate::engine::on(api, Config::default());
+    let leases = berth_lifecycle_core::heartbeat::lease("c1").resource;
+    let work = crate::on(api, Config::default());
     remaining(work.writer(0), "c1", &leases).await.objects
 }
 

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use berth_api::conditions::{TRUE, cluster_set_binding::BOUND};
 
 use super::{Entry, Key, View};
-use crate::engine::object::PartialObject;
-use crate::facts::{Binding, Profile};
-use crate::profiles::{Membership, ProfileFacts};
+use crate::object::PartialObject;
+use berth_lifecycle_core::facts::{Binding, Profile};
+use berth_lifecycle_core::profiles::{Membership, ProfileFacts};
 
 /// How long nothing is created in a namespace that was being deleted.
 const CLOSED: Duration = Duration::from_secs(300);

@@ -3,9 +3,9 @@
 use berth_reconcile::{Item, World};
 
 use super::*;
-use crate::clusters::Turn;
-use crate::engine::view::Key;
-use crate::facts::LeftOut;
+use crate::view::Key;
+use berth_lifecycle_core::clusters::Turn;
+use berth_lifecycle_core::facts::LeftOut;
 
 /// A ManagedCluster that is not accepted, with 900 taints of a kilobyte and as many finalizers.
 fn hostile() -> Value {
@@ -42,7 +42,7 @@ fn work_on(cluster: &Value) -> (Arc<Handle<Lifecycle>>, Arc<Mutex<Vec<Value>>>) 
             Ok::<_, Infallible>(Response::new(Full::<Bytes>::from(stored.to_string())))
         }
     }));
-    (crate::engine::on(api, Config::default()), patches)
+    (crate::on(api, Config::default()), patches)
 }
 
 fn waiting(name: &str) -> Key {

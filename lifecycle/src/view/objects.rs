@@ -10,14 +10,14 @@ use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use super::index::owner;
 use super::profiles::bound;
 use super::{Entry, Key, Source, View};
-use crate::config::Config;
-use crate::csrs::CheckedRequest;
-use crate::engine::kinds::Kind;
-use crate::engine::object::PartialObject;
-use crate::facts::{
+use crate::kinds::Kind;
+use crate::object::PartialObject;
+use berth_lifecycle_core::config::Config;
+use berth_lifecycle_core::csrs::CheckedRequest;
+use berth_lifecycle_core::facts::{
     Addon, Binding, CertificateRequest, Cluster, ClusterSet, Lease, Now, Owned, Standing,
 };
-use crate::{clock, csrs, heartbeat, names, roles};
+use berth_lifecycle_core::{clock, csrs, heartbeat, names, roles};
 
 impl View {
     pub(super) fn cluster_changed(&mut self, name: &Arc<str>, object: &PartialObject) {

@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn only_a_good_request_that_nobody_refused_vouches_for_its_cluster() {
     let config = Config {
-        gates: crate::config::Gates {
+        gates: berth_lifecycle_core::config::Gates {
             auto_approval: true,
             ..Default::default()
         },
@@ -13,8 +13,8 @@ fn only_a_good_request_that_nobody_refused_vouches_for_its_cluster() {
         ..Config::default()
     };
     let condition = |type_: &str| json!({"conditions": [{"type": type_, "status": "True"}]});
-    let signer = crate::csrs::SIGNER;
-    let good = crate::engine::GOOD_REQUEST.to_vec();
+    let signer = berth_lifecycle_core::csrs::SIGNER;
+    let good = crate::GOOD_REQUEST.to_vec();
     for (sentence, user, signer, pem, status, trusted) in [
         ("a new one", "listed", signer, &*good, json!(null), true),
         (
@@ -101,7 +101,7 @@ fn only_a_good_request_that_nobody_refused_vouches_for_its_cluster() {
 #[test]
 fn a_change_of_a_cluster_concerns_its_pending_requests_and_no_others() {
     let (mut view, now) = (view(), now());
-    let pem = crate::engine::GOOD_REQUEST.to_vec();
+    let pem = crate::GOOD_REQUEST.to_vec();
     let request = |name: &str, of: &str, version: u64, status: Value| {
         object(json!({
             "apiVersion": "certificates.k8s.io/v1",
@@ -112,7 +112,7 @@ fn a_change_of_a_cluster_concerns_its_pending_requests_and_no_others() {
             },
             "spec": {
                 "request": k8s_openapi::ByteString(pem.to_vec()),
-                "signerName": crate::csrs::SIGNER,
+                "signerName": berth_lifecycle_core::csrs::SIGNER,
                 "username": "somebody",
                 "usages": ["client auth"],
             },

@@ -95,7 +95,7 @@ fn a_new_leader_takes_no_wrong_clock_for_silence() {
     let hour = Duration::from_secs(3600);
     let is_expired = |view: &View, now: Now| {
         let (cluster, lease) = (view.cluster("c1").unwrap(), view.lease("c1").unwrap());
-        crate::heartbeat::is_expired(cluster, lease, now)
+        berth_lifecycle_core::heartbeat::is_expired(cluster, lease, now)
     };
     watched(&mut view, lease("c1", 5, start.wall - hour), start);
     view.apply(
@@ -134,7 +134,9 @@ fn an_answer_that_the_view_refuses_is_asked_for_once() {
     );
     watched(&mut view, lease("c1", 91, start.wall), start);
     let asks = |view: &View| {
-        let plan = view.with_cluster("c1", None, |facts| crate::clusters::decide(facts, silent));
+        let plan = view.with_cluster("c1", None, |facts| {
+            berth_lifecycle_core::clusters::decide(facts, silent)
+        });
         plan.unwrap()
             .writes
             .iter()

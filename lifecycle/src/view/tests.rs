@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::engine::kinds::Kind;
-use crate::engine::object::{PartialObject, Renewal};
+use crate::kinds::Kind;
+use crate::object::{PartialObject, Renewal};
 
 mod leases;
 mod profiles;
@@ -300,7 +300,7 @@ fn why_the_roles_of_all_agents_fail_concerns_the_clusters_that_wait_for_them() {
     }
     let binding = object(json!({
         "metadata": {
-            "name": crate::names::registration_binding("runs"), "namespace": "runs", "resourceVersion": "4",
+            "name": berth_lifecycle_core::names::registration_binding("runs"), "namespace": "runs", "resourceVersion": "4",
             "labels": {"open-cluster-management.io/cluster-name": "runs"},
         },
     }));

@@ -3,8 +3,8 @@
 use berth_reconcile::World;
 
 use super::*;
-use crate::config::Gates;
-use crate::engine::view::Key;
+use crate::view::Key;
+use berth_lifecycle_core::config::Gates;
 
 /// The reconcilers of a hub that creates nothing in the namespace `apps`, and the number of attempts.
 fn work_on_closed() -> (Arc<Handle<Lifecycle>>, Arc<Mutex<usize>>) {
@@ -31,7 +31,7 @@ fn work_on_closed() -> (Arc<Handle<Lifecycle>>, Arc<Mutex<usize>>) {
         },
         ..Config::default()
     };
-    (crate::engine::on(api, config), attempts)
+    (crate::on(api, config), attempts)
 }
 
 #[tokio::test]

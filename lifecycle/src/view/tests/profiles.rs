@@ -6,8 +6,8 @@ use proptest::prelude::*;
 
 use super::sets::selectors;
 use super::*;
-use crate::config::Gates;
-use crate::profiles;
+use berth_lifecycle_core::config::Gates;
+use berth_lifecycle_core::profiles;
 
 fn view_with_profiles() -> Seeing {
     Seeing::new(Config {

@@ -1,7 +1,7 @@
 //! Finds the cluster of an object by the object's name.
 
-use crate::engine::kinds::Kind;
-use crate::names;
+use crate::kinds::Kind;
+use berth_lifecycle_core::names;
 
 /// The cluster whose namespace or RBAC object has exactly this name.
 ///

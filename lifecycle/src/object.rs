@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use crate::facts::LeftOut;
+use berth_lifecycle_core::facts::LeftOut;
 
 /// The parts of an object that the view reads.
 #[derive(Clone, Debug)]
@@ -16,7 +16,7 @@ pub(crate) struct PartialObject<V = Value> {
     pub(crate) value: V,
     /// Of a ManagedCluster: the lists of which a part is kept.
     pub(crate) left_out: LeftOut,
-    /// Of a ManagedCluster: see [`crate::facts::Cluster::is_large`].
+    /// Of a ManagedCluster: see [`berth_lifecycle_core::facts::Cluster::is_large`].
     pub(crate) is_large: bool,
 }
 

@@ -10,7 +10,7 @@ use berth_reconcile::{Handle, failed, now};
 
 use super::view::Key;
 use super::world::Lifecycle;
-use crate::{failures, status};
+use berth_lifecycle_core::{failures, status};
 
 /// Nothing is due.
 const SETTLED: Next = Next::Settled {

@@ -10,8 +10,8 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
-use crate::facts::{Remaining, RemainingObject};
-use crate::removal::priority;
+use berth_lifecycle_core::facts::{Remaining, RemainingObject};
+use berth_lifecycle_core::removal::priority;
 
 /// Upper bound on the objects of a kind that are kept: those that are deleted first. The others follow when these are gone.
 const KEPT: usize = 10_000;

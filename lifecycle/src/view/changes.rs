@@ -7,9 +7,9 @@ use jiff::Timestamp;
 
 use super::objects::{is_owned, owned};
 use super::{Blind, Key, Source, View};
-use crate::engine::kinds::Kind;
-use crate::engine::object::{PartialObject, Renewal};
-use crate::facts::Now;
+use crate::kinds::Kind;
+use crate::object::{PartialObject, Renewal};
+use berth_lifecycle_core::facts::Now;
 
 /// A watch that has not failed for this time works. Longer than its interval between two attempts.
 const SIGHT: Duration = Duration::from_secs(25);

@@ -1,6 +1,6 @@
 use super::*;
-use crate::csrs::SIGNER;
-use crate::facts::CertificateRequest;
+use berth_lifecycle_core::csrs::SIGNER;
+use berth_lifecycle_core::facts::CertificateRequest;
 
 /// A valid CSR with annotations of this many bytes.
 fn request(uid: &str, annotations: usize) -> CheckedRequest {
@@ -8,7 +8,7 @@ fn request(uid: &str, annotations: usize) -> CheckedRequest {
         name: "csr1".to_owned(),
         cluster: "c1".to_owned(),
         signer: SIGNER.to_owned(),
-        request: crate::engine::GOOD_REQUEST.to_vec(),
+        request: crate::GOOD_REQUEST.to_vec(),
         usages: vec!["client auth".to_owned()],
         username: "system:open-cluster-management:c1:a1".to_owned(),
         ..CertificateRequest::default()
