@@ -3,13 +3,14 @@
 use super::{Arrows, in_manifests};
 
 /// The crates that each crate may use besides `api`. `kit/*` are all in that folder, `*/core` all cores.
-const MAY_USE: [(&str, &[&str]); 22] = [
+const MAY_USE: [(&str, &[&str]); 23] = [
     // Pure.
     ("api", &[]),
     ("rbac", &[]),
     ("cel", &[]),
     ("rollout", &[]),
     ("*/core", &["cel", "rollout", "certs"]),
+    ("work/agent/core", &["work/core"]),
     ("work/replicas", &["rollout"]),
     ("rules", &["placement/core", "rollout"]),
     ("policies", &["rules"]),
@@ -47,6 +48,7 @@ const MAY_USE: [(&str, &[&str]); 22] = [
     (
         "work",
         &[
+            "work/agent/core",
             "work/core",
             "work/replicas",
             "rollout",

@@ -13,9 +13,7 @@ use super::{folders, name, root};
 const LARGEST: usize = 3;
 
 /// Larger circles that are known: the crate, a file of the circle, and its number of files. A row goes when its circle is cut.
-const KNOWN: [(&str, &str, usize); 2] = [
-    // To be taken apart: a core that decides, and a shell.
-    ("work", "agent/world", 20),
+const KNOWN: [(&str, &str, usize); 1] = [
     // A value may be a format, a quantity, a URL or a version, and their functions make values.
     ("cel", "value", 6),
 ];

@@ -60,8 +60,9 @@ mod removal;
 pub mod report;
 pub mod spending;
 mod step;
-#[cfg(test)]
-mod testing;
+#[cfg(any(test, feature = "testing"))]
+#[doc(hidden)]
+pub mod testing;
 mod waiting;
 
 pub use applied::{Listed, Stale, identity, recorded, stale};

@@ -6,12 +6,12 @@ mod server;
 use berth_api::work::{Manifest, UpdateStrategy};
 use serde_json::Value;
 
-pub(crate) use server::Server;
+pub use server::Server;
 
 use crate::{Applying, Mapped, Outcome, Owner, Settled, Step, prescribed};
 
 /// An owner that holds its objects.
-pub(crate) fn owner(name: &str) -> Owner {
+pub fn owner(name: &str) -> Owner {
     Owner {
         name: name.to_owned(),
         uid: format!("uid-{name}"),
@@ -20,7 +20,7 @@ pub(crate) fn owner(name: &str) -> Owner {
 }
 
 /// A manifest on the cluster. The resource is the kind in lower case with an s.
-pub(crate) fn mapped(manifest: &Value) -> Mapped {
+pub fn mapped(manifest: &Value) -> Mapped {
     let manifest = Manifest::new(manifest).unwrap();
     let prescribed = prescribed(0, &manifest).unwrap();
     let resource = format!("{}s", prescribed.kind.to_lowercase());
@@ -29,12 +29,12 @@ pub(crate) fn mapped(manifest: &Value) -> Mapped {
 }
 
 /// A strategy, from its JSON.
-pub(crate) fn strategy(json: Value) -> Option<UpdateStrategy> {
+pub fn strategy(json: Value) -> Option<UpdateStrategy> {
     serde_json::from_value(json).unwrap()
 }
 
 /// Drives a machine to its end. Returns the outcome and the requests, by name.
-pub(crate) fn drive(machine: &mut Applying, server: &mut Server) -> (Outcome, Vec<&'static str>) {
+pub fn drive(machine: &mut Applying, server: &mut Server) -> (Outcome, Vec<&'static str>) {
     let mut requests = Vec::new();
     let mut response = None;
     loop {
@@ -59,7 +59,7 @@ pub(crate) fn drive(machine: &mut Applying, server: &mut Server) -> (Outcome, Ve
 }
 
 /// Applies a manifest for an owner.
-pub(crate) fn apply(
+pub fn apply(
     server: &mut Server,
     manifest: &Value,
     how: Value,
@@ -73,7 +73,7 @@ pub(crate) fn apply(
 }
 
 /// The settled state of an outcome that must be applied.
-pub(crate) fn settled(outcome: Outcome) -> Settled {
+pub fn settled(outcome: Outcome) -> Settled {
     match outcome {
         Outcome::Applied(done) => done.settled,
         other => panic!("{other:?}"),

@@ -4,6 +4,7 @@ use berth_api::GroupVersionResource;
 use berth_api::work::FIELD_MANAGER;
 use berth_hub::{APPLY_PATCH, Call, CallError, MERGE_PATCH, object_path, segment};
 use berth_reconcile::{RawObject, Writer};
+use berth_work_agent_core::{Entry, Request};
 use berth_work_core::{Cause, Refusal, Response, Step};
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue};
@@ -11,7 +12,7 @@ use serde_json::{Value, json};
 
 /// The header that names the user to act as. The API server adds the groups of a service account:
 /// <https://kubernetes.io/docs/reference/access-authn-authz/user-impersonation/>.
-pub(crate) const IMPERSONATE_USER: HeaderName = HeaderName::from_static("impersonate-user");
+const IMPERSONATE_USER: HeaderName = HeaderName::from_static("impersonate-user");
 
 /// An object, by its path.
 #[derive(Clone, Copy, Debug)]
@@ -26,44 +27,55 @@ pub(crate) struct Path<'a> {
 pub(crate) struct Sent {
     pub(crate) response: Response,
     pub(crate) object: Option<RawObject>,
+    /// The words of the API server, if it is no success.
+    pub(crate) words: Option<String>,
     /// The API server does not serve the resource.
     pub(crate) kind_is_absent: bool,
 }
 
-/// Sends a step. None: the machine has ended. Writes are sent as `writer`, if there is one, and else as the agent.
+/// Sends a request about an object. What the agent sends as another user is a write, and so is a rehearsal.
 ///
 /// # Errors
 /// There is no response of the API server, or it is too busy: the machine is dropped, and a new one is made later.
-pub(crate) async fn send<R>(
+pub(crate) async fn send(
+    cluster: &Writer,
+    path: Path<'_>,
+    request: &Request,
+) -> Result<Sent, CallError> {
+    let options = match request.is_rehearsal {
+        true => "&dryRun=All",
+        false => "",
+    };
+    let invalid = |why: &str| {
+        Ok(Sent::refused(Refusal {
+            code: 400,
+            message: why.to_owned(),
+            ..Refusal::default()
+        }))
+    };
+    let user = request.user.as_deref().map(HeaderValue::from_str);
+    let Ok(user) = user.transpose() else {
+        return invalid("the name of the user is invalid");
+    };
+    match call(path, &request.step, options) {
+        Some(call) => exchange(cluster, call, &request.step, user.as_ref()).await,
+        None => invalid("there is nothing to send"),
+    }
+}
+
+/// Sends a step as the agent. `None`: the machine has ended.
+///
+/// # Errors
+/// As [`send`].
+pub(crate) async fn send_step<R>(
     cluster: &Writer,
     path: Path<'_>,
     step: &Step<R>,
-    writer: Option<&HeaderValue>,
 ) -> Result<Option<Sent>, CallError> {
     let Some(call) = call(path, step, "") else {
         return Ok(None);
     };
-    exchange(cluster, call, step, writer).await.map(Some)
-}
-
-/// Sends a write as `user`, as a dry run. `None`: the step is no write of an object. In everything else the request is that of [`send`].
-///
-/// # Errors
-/// As [`send`].
-pub(crate) async fn rehearse<R>(
-    cluster: &Writer,
-    path: Path<'_>,
-    step: &Step<R>,
-    user: &HeaderValue,
-) -> Result<Option<Response>, CallError> {
-    if matches!(step, Step::Get | Step::Try(_) | Step::Delete { .. }) {
-        return Ok(None);
-    }
-    let Some(call) = call(path, step, "&dryRun=All") else {
-        return Ok(None);
-    };
-    let sent = exchange(cluster, call, step, Some(user)).await?;
-    Ok(Some(sent.response))
+    exchange(cluster, call, step, None).await.map(Some)
 }
 
 async fn exchange<R>(
@@ -92,12 +104,14 @@ async fn exchange<R>(
     Ok(Sent {
         response,
         object: object.flatten(),
+        words: None,
         kind_is_absent: false,
     })
 }
 
 fn refused(error: CallError) -> Result<Sent, CallError> {
     let kind_is_absent = error.kind_is_absent();
+    let words = error.refusal().map(|it| it.message.clone());
     let response = if error.is_absent() {
         Response::NotFound
     } else {
@@ -123,12 +137,26 @@ fn refused(error: CallError) -> Result<Sent, CallError> {
     Ok(Sent {
         response,
         object: None,
+        words,
         kind_is_absent,
     })
 }
 
+// === impl Sent ===
+
+impl Sent {
+    fn refused(refusal: Refusal) -> Self {
+        Self {
+            response: Response::Refused(refusal),
+            object: None,
+            words: None,
+            kind_is_absent: false,
+        }
+    }
+}
+
 /// A request to create an object, with these options.
-pub(crate) fn create_call(path: Path<'_>, body: &Value, options: &str) -> Call {
+fn create_call(path: Path<'_>, body: &Value, options: &str) -> Call {
     let path = path.of("");
     let path = format!("{path}?fieldManager={FIELD_MANAGER}{options}");
     Call::post(path, text(body))
@@ -179,7 +207,16 @@ fn call<R>(path: Path<'_>, step: &Step<R>, options: &str) -> Option<Call> {
 
 // === impl Path ===
 
-impl Path<'_> {
+impl<'a> Path<'a> {
+    /// The path of the object of a manifest.
+    pub(crate) fn to(entry: &'a Entry) -> Self {
+        Self {
+            resource: &entry.served.resource,
+            namespace: entry.object.namespace(),
+            name: entry.object.name(),
+        }
+    }
+
     /// The path of an object, or of the collection if the name is empty.
     fn of(&self, name: &str) -> String {
         let GroupVersionResource {

@@ -9,6 +9,7 @@ use std::time::Duration;
 use berth_api::groups::APPLIED_MANIFEST_WORKS;
 use berth_certs::pem::{hex, sha256};
 use berth_hub::{Access, Call, HubApi};
+use berth_work_agent_core::Identity;
 
 use super::settings::Settings;
 
@@ -26,12 +27,7 @@ const LONG_PERIOD: Duration = Duration::from_secs(10);
 pub(crate) struct Connection {
     /// The address, exactly as in the kubeconfig.
     pub(crate) url: String,
-    /// SHA-256 of the address, in hexadecimal: the beginning of the names of AppliedManifestWorks.
-    pub(crate) hub_hash: String,
-    /// The name of the cluster on the hub.
-    pub(crate) cluster: String,
-    /// The name of the agent in AppliedManifestWorks.
-    pub(crate) agent_id: String,
+    pub(crate) identity: Identity,
 }
 
 /// The connection cannot be made.
@@ -64,12 +60,11 @@ impl Connection {
             .ok_or(NoConnection::ClusterName(file))?;
         Ok(Self {
             url: endpoint.server,
-            agent_id: settings
-                .agent_id
-                .clone()
-                .unwrap_or_else(|| hub_hash.clone()),
-            hub_hash,
-            cluster,
+            identity: Identity {
+                agent_id: (settings.agent_id.clone()).unwrap_or_else(|| hub_hash.clone()),
+                hub_hash,
+                cluster,
+            },
         })
     }
 

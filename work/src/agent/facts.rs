@@ -2,17 +2,15 @@
 
 use std::sync::Arc;
 
-use berth_api::labels::{APPLIED_MANIFEST_WORK_CLEANUP, MANIFEST_WORK_CLEANUP};
+use berth_api::GroupVersionResource;
 use berth_api::work::{AppliedManifestWork, ManifestWork};
-use berth_api::{GroupVersionResource, groups};
-use berth_reconcile::Item;
-use berth_work_core::grants::Rbac;
+use berth_reconcile::{Item, Watched};
+use berth_work_agent_core::{Arrived, Definition, RbacKind, RowId};
+use berth_work_core::grants::{self, Rbac};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
 use serde::Deserialize;
 
-use super::objects::Arrived;
-use super::permissions::RbacKind;
-use super::rows::RowId;
+use super::MANAGED;
 
 /// A kind that is watched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -44,25 +42,6 @@ pub(crate) enum Fact {
     Object(Arrived),
     /// An object that no manifest prescribes.
     Foreign,
-}
-
-/// A CustomResourceDefinition.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Definition {
-    pub(crate) group: Box<str>,
-    /// Its kinds are served. A new version changes the generation.
-    pub(crate) is_served: bool,
-    pub(crate) generation: i64,
-}
-
-/// The resource of ManifestWorks.
-pub(crate) fn works() -> GroupVersionResource {
-    GroupVersionResource::new(groups::WORK, "v1", groups::MANIFEST_WORKS)
-}
-
-/// The resource of AppliedManifestWorks.
-pub(crate) fn applied_works() -> GroupVersionResource {
-    GroupVersionResource::new(groups::WORK, "v1", groups::APPLIED_MANIFEST_WORKS)
 }
 
 /// The resource of CustomResourceDefinitions.
@@ -136,14 +115,17 @@ pub(crate) fn definition(item: &Item<'_>) -> Result<Fact, serde_json::Error> {
     }))
 }
 
-/// Returns true if the agent has to remove the objects of the ManifestWork before it goes.
-pub(crate) fn has_finalizer(work: &ManifestWork) -> bool {
-    let finalizers = work.metadata.finalizers.as_deref();
-    finalizers.is_some_and(|it| it.iter().any(|it| it == MANIFEST_WORK_CLEANUP))
-}
-
-/// Returns true if the agent has to remove the objects of the AppliedManifestWork before it goes.
-pub(crate) fn applied_has_finalizer(applied: &AppliedManifestWork) -> bool {
-    let finalizers = applied.metadata.finalizers.as_deref();
-    finalizers.is_some_and(|it| it.iter().any(|it| it == APPLIED_MANIFEST_WORK_CLEANUP))
+/// The row of the table of kinds.
+pub(crate) fn permissions(kind: RbacKind) -> Watched<Fact> {
+    let (resource, read): (_, fn(&[u8]) -> _) = match kind {
+        RbacKind::Roles => ("roles", grants::role),
+        RbacKind::ClusterRoles => ("clusterroles", grants::role),
+        RbacKind::RoleBindings => ("rolebindings", grants::binding),
+        RbacKind::ClusterRoleBindings => ("clusterrolebindings", grants::binding),
+    };
+    let kind = GroupVersionResource::new("rbac.authorization.k8s.io", "v1", resource);
+    let watched = Watched::new(resource, kind, move |item| {
+        read(item.json).map(Fact::Permissions)
+    });
+    watched.on(MANAGED).optional()
 }

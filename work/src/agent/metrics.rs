@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use berth_reconcile::Handle;
+use berth_work_agent_core::status::Counts;
 use prometheus::core::{Collector, Desc};
 use prometheus::proto::MetricFamily;
 use prometheus::{IntCounter, IntGauge, IntGaugeVec, Opts, Registry};
@@ -27,23 +28,6 @@ struct Gauges {
     rows: IntGaugeVec,
     held: IntGauge,
     refused: IntGauge,
-}
-
-/// What is counted now.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Counts {
-    pub(crate) works: usize,
-    /// Objects that are as their manifests say, that differ, that are missing, and that could not be applied.
-    pub(crate) applied: usize,
-    pub(crate) differing: usize,
-    pub(crate) missing: usize,
-    pub(crate) failed: usize,
-    pub(crate) watched: usize,
-    pub(crate) polled: usize,
-    /// AppliedManifestWorks that stay, as the hub looks restored from a backup.
-    pub(crate) held: usize,
-    /// ManifestWorks that do not fit into the agent's memory.
-    pub(crate) refused: usize,
 }
 
 // === impl Metrics ===
@@ -136,7 +120,7 @@ impl Gauges {
             self.rows.reset();
             return;
         };
-        let counts = work.world().counts();
+        let counts = work.world().view.counts();
         self.set(&counts);
     }
 

@@ -1,15 +1,13 @@
 //! The agent of a managed cluster: it makes the objects of ManifestWorks real there, and reports them to the hub.
 //!
 //! # Shape
-//! What is decided is in `berth-work-core`, as plain functions. Here is the rest, a world on `berth-reconcile` over two API servers:
-//! - `connection`: the hub, and when it is another one;
-//! - `targets`: from manifests to objects; `rows`, `table`: one watch for each kind and namespace that manifests name;
-//! - `objects`: an object that arrives is compared with its manifests, and not kept;
-//! - `permissions`: the roles and bindings of the cluster, while a ManifestWork has an executor; `executor`, `checks`: what it may do;
-//! - `pass`, `task`, `run`: apply what is missing or differs; `record`: lists it in the AppliedManifestWork;
-//! - `room`: which ManifestWorks fit into the agent's memory; the others are known without their manifests, and nothing is done for them;
-//! - `lifecycle`, `removal`: from the finalizer of a ManifestWork to the end of its AppliedManifestWork; `status`: its status;
-//! - `rivals`: another agent with the same agent ID, which undoes what this one writes to AppliedManifestWorks.
+//! What is decided is in `berth-work-agent-core` and `berth-work-core`, as plain functions. Here is what they say, sent: a world on
+//! `berth-reconcile` over two API servers.
+//! - `world`, `reconcile`: what watches report goes into the core's view; what a change is to be told of is logged, counted and told;
+//! - `connection`: the hub, and when it is another one; `facts`, `table`: what is watched, and what is read of it;
+//! - `pass`: works on a ManifestWork: `targets`, `served` map its manifests, `requests`, `call` send what the pass of the core needs,
+//!   `removing` deletes objects;
+//! - `room`: reads a ManifestWork again once there is room for it; `removal`: the end of an AppliedManifestWork; `status`.
 //!
 //! # Guarantees
 //! - [`run`] ends when it is stopped, when its term is over, or when a task broke; never because something is missing or away.
@@ -17,34 +15,21 @@
 //! - AppliedManifestWorks, finalizers, owner references and conditions are those of OCM's agent, so that either goes on where the other was.
 
 mod call;
-mod checks;
 mod connection;
-mod executor;
 mod facts;
-mod fights;
-mod lifecycle;
-mod lines;
-mod mapping;
 mod metrics;
-mod objects;
 mod pass;
-mod permissions;
-mod progress;
-mod record;
+mod reconcile;
+mod regarding;
 mod removal;
 mod removing;
-mod rivals;
+mod requests;
 mod room;
-mod rows;
-mod run;
-#[cfg(test)]
-mod scale;
 mod served;
 mod settings;
 mod status;
 mod table;
 mod targets;
-mod task;
 mod world;
 
 use std::sync::Arc;
@@ -52,6 +37,7 @@ use std::sync::Arc;
 use berth_hub::HubApi;
 use berth_lease::{Term, lost};
 use berth_reconcile::{Ended, Engine, Limit, Settings as EngineSettings, Watched};
+use berth_work_agent_core::{applied_works, works};
 use tokio_util::sync::CancellationToken;
 
 use self::connection::Connection;
@@ -91,10 +77,10 @@ pub async fn run(
             connected = Connection::wait(settings, managed) => connected,
         };
         tracing::info!(
-            cluster = connection.cluster,
+            cluster = connection.identity.cluster,
             hub = connection.url,
-            hub_hash = connection.hub_hash,
-            agent = connection.agent_id,
+            hub_hash = connection.identity.hub_hash,
+            agent = connection.identity.agent_id,
             "carrying out ManifestWorks"
         );
         let engine = engine(settings, &connection, hub, managed, term.clone(), metrics);
@@ -124,7 +110,7 @@ fn engine(
     let limit = |limit: Option<(f64, u32)>| limit.and_then(|(rate, burst)| Limit::new(rate, burst));
     let world = Agent::new(
         Arc::new(settings.clone()),
-        Arc::new(connection.clone()),
+        connection.clone(),
         metrics.clone(),
     );
     let engine = Engine::new(
@@ -142,15 +128,11 @@ fn engine(
         metrics.common(),
     );
     let work = engine.handle();
-    let works = Watched::new("manifestworks", facts::works(), facts::work)
+    let manifest_works = Watched::new("manifestworks", works(), facts::work)
         .on(HUB)
-        .within(&*connection.cluster);
-    work.watch(Kind::Works, works);
-    let applied = Watched::new(
-        "appliedmanifestworks",
-        facts::applied_works(),
-        facts::applied,
-    );
+        .within(&*connection.identity.cluster);
+    work.watch(Kind::Works, manifest_works);
+    let applied = Watched::new("appliedmanifestworks", applied_works(), facts::applied);
     work.watch(Kind::Applied, applied.on(MANAGED));
     let definitions = Watched::new(
         "customresourcedefinitions",

@@ -90,7 +90,7 @@ async fn remove(
             }
             return Ok(removal);
         }
-        match call::send(on.writer(MANAGED), path, &step, None).await? {
+        match call::send_step(on.writer(MANAGED), path, &step).await? {
             // Without its kind the object does not exist either.
             Some(sent) if sent.kind_is_absent => return Ok(Removal::Gone),
             Some(sent) => response = Some(sent.response),

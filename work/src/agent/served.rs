@@ -1,14 +1,13 @@
 //! What an API server serves: the kinds of a version, and where a kind is served that a version does not have.
 
 use berth_hub::{Call, segment, version_path};
-use berth_reconcile::{Refusal, Writer};
+use berth_reconcile::{Handle, Refusal, Writer, now};
+use berth_work_agent_core::{Kinds, Mapped, Unmapped};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::mapping::Kinds;
-
-/// Upper bound on the kinds of a version that are looked for elsewhere.
-pub(super) const ELSEWHERE: usize = 16;
+use super::MANAGED;
+use super::world::Agent;
 
 /// Upper bound on the versions of a group that are asked for a kind.
 const MOST_VERSIONS: usize = 4;
@@ -63,8 +62,37 @@ struct Version {
     version: String,
 }
 
+/// The resource of a kind: what is known of it, or what the API server says now.
+///
+/// # Errors
+/// It is not served, or the API server cannot be asked.
+pub(super) async fn resource(
+    on: &Handle<Agent>,
+    (group, version, kind): (&str, &str, &str),
+) -> Result<Mapped, Unmapped> {
+    let now = || now().instant;
+    let known = |on: &Handle<Agent>| on.world().view.mapping.known(group, version, kind, now());
+    if let Some(known) = known(on) {
+        return known;
+    }
+    let cluster = on.writer(MANAGED);
+    let kinds = kinds(cluster, group, version)
+        .await
+        .map_err(|refusal| Unmapped::Unknown(refusal.message))?;
+    let is_served = kinds.contains_key(kind);
+    on.world().view.mapping.keep(group, version, kinds, now());
+    if is_served {
+        return known(on).unwrap_or(Err(Unmapped::NotServed(None)));
+    }
+    let elsewhere = elsewhere(cluster, (group, version), kind).await;
+    let elsewhere = elsewhere.map(String::into_boxed_str);
+    let mapping = &mut on.world().view.mapping;
+    mapping.keep_elsewhere(group, version, kind, elsewhere.clone());
+    Err(Unmapped::NotServed(elsewhere))
+}
+
 /// The kinds of a group and version. None, if the API server does not serve it.
-pub(super) async fn kinds(cluster: &Writer, group: &str, version: &str) -> Result<Kinds, Refusal> {
+async fn kinds(cluster: &Writer, group: &str, version: &str) -> Result<Kinds, Refusal> {
     let list: ResourceList = read(cluster, version_path(group, version)).await?;
     let resources = list.resources.into_iter();
     // A subresource is named after its resource, and may have its kind.
@@ -75,11 +103,7 @@ pub(super) async fn kinds(cluster: &Writer, group: &str, version: &str) -> Resul
 }
 
 /// The apiVersion in which a kind is served that its own apiVersion does not have.
-pub(super) async fn elsewhere(
-    cluster: &Writer,
-    (group, version): (&str, &str),
-    kind: &str,
-) -> Option<String> {
+async fn elsewhere(cluster: &Writer, (group, version): (&str, &str), kind: &str) -> Option<String> {
     for candidate in groups(group, kind) {
         let path = format!("/apis/{}", segment(candidate));
         let found: Group = read(cluster, path).await.ok()?;

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use berth_work_core::evaluate::FeedbackSettings;
+
 /// Upper bound on the grace period that counts as one; as with OCM, a longer one turns eviction off.
 pub const NO_EVICTION: Duration = Duration::from_secs(876_000 * 3600);
 
@@ -61,6 +63,21 @@ impl Settings {
             works_memory: WORKS_MEMORY,
             namespace: "open-cluster-management-agent".to_owned(),
             instance: instance.to_owned(),
+        }
+    }
+
+    /// The part that decides.
+    pub(crate) fn core(&self) -> berth_work_agent_core::Settings {
+        berth_work_agent_core::Settings {
+            eviction_grace: self.eviction_grace,
+            poll_interval: self.poll_interval,
+            impersonates_executors: self.impersonates_executors,
+            namespace: self.namespace.clone(),
+            feedback: FeedbackSettings {
+                raw: self.raw_feedback,
+                max_raw: self.max_json_raw,
+            },
+            works_memory: self.works_memory,
         }
     }
 }

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use berth_reconcile::{Handle, Item, Watched};
+use berth_work_agent_core::ObjectItem;
 
 use super::MANAGED;
-use super::facts::Kind;
-use super::world::Agent;
+use super::facts::{Fact, Kind};
+use super::world::{Agent, change};
 
 /// The name of all prescribed kinds in metrics and logs.
 const NAME: &str = "objects";
@@ -18,21 +19,24 @@ pub(crate) fn update(on: &Handle<Agent>) {
     let _guard = guard
         .lock()
         .unwrap_or_else(std::sync::PoisonError::into_inner);
-    let (added, removed) = on.change(|world, _| {
-        let changes = world.rows.changes();
+    let (added, removed) = change(on, |view, _| {
+        let changes = view.rows.changes();
         for row in &changes.removed {
-            world.forgets(*row);
+            view.forgets(*row);
         }
         let mut added = Vec::new();
         for (row, place) in changes.added {
-            world.awaits(row);
-            let Some(resource) = world.rows.resource(place.kind) else {
+            view.awaits(row);
+            let Some(resource) = view.rows.resource(place.kind) else {
                 continue;
             };
             let (prescriptions, evaluator) =
-                (world.prescriptions.clone(), Arc::clone(&world.evaluator));
+                (view.prescriptions.clone(), Arc::clone(&view.evaluator));
             let kind = place.kind;
-            let read = move |item: &Item<'_>| prescriptions.read(kind, item, &evaluator, None);
+            let read = move |item: &Item<'_>| {
+                let read = prescriptions.read(kind, &object(item), &evaluator, None)?;
+                Ok(read.map_or(Fact::Foreign, Fact::Object))
+            };
             let watched = Watched::new(NAME, resource.clone(), read)
                 .on(MANAGED)
                 .optional();
@@ -51,5 +55,16 @@ pub(crate) fn update(on: &Handle<Agent>) {
     }
     for (row, watched) in added {
         on.watch(Kind::Objects(row), watched);
+    }
+}
+
+/// An object of the managed cluster.
+pub(crate) fn object<'a>(item: &'a Item<'_>) -> ObjectItem<'a> {
+    ObjectItem {
+        namespace: &item.meta.namespace,
+        name: &item.meta.name,
+        uid: &item.meta.uid,
+        version: &item.meta.resource_version,
+        json: item.json,
     }
 }

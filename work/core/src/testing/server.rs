@@ -12,32 +12,35 @@ use crate::{Refusal, Response, Step};
 type Admission = fn(&mut Value);
 
 /// The API server.
-pub(crate) struct Server {
+pub struct Server {
     /// The object, without managedFields.
     object: Option<Value>,
     owners: BTreeMap<(String, &'static str), Set>,
     version: u64,
     created: u64,
+    /// How UIDs begin.
+    pub uids: &'static str,
     /// What is done to each object that is written.
-    pub(crate) admission: Admission,
+    pub admission: Admission,
     /// PATCH is not granted.
-    pub(crate) refuse_patch: bool,
+    pub refuse_patch: bool,
     /// PUT is refused as invalid if it returns true for the old and the new object.
-    pub(crate) immutable: fn(&Value, &Value) -> bool,
+    pub immutable: fn(&Value, &Value) -> bool,
     /// A write is refused as invalid if it returns a reason.
-    pub(crate) invalid: fn(&Value) -> Option<&'static str>,
+    pub invalid: fn(&Value) -> Option<&'static str>,
 }
 
 // === impl Server ===
 
 impl Server {
     /// No object.
-    pub(crate) fn empty() -> Self {
+    pub fn empty() -> Self {
         Self {
             object: None,
             owners: BTreeMap::new(),
             version: 10,
             created: 0,
+            uids: "object",
             admission: |_| {},
             refuse_patch: false,
             immutable: |_, _| false,
@@ -46,14 +49,14 @@ impl Server {
     }
 
     /// An object that another manager created.
-    pub(crate) fn with(object: &Value, manager: &str) -> Self {
+    pub fn with(object: &Value, manager: &str) -> Self {
         let mut server = Self::empty();
         server.create(object.clone(), manager);
         server
     }
 
     /// The object that the agent sends to create it.
-    pub(crate) fn created(manifest: &Value) -> Value {
+    pub fn created(manifest: &Value) -> Value {
         let owner = super::owner("w");
         let settled = crate::Settled::default();
         let machine = crate::Applying::new(super::mapped(manifest), None, owner, settled, None);
@@ -64,7 +67,7 @@ impl Server {
     }
 
     /// The object as a client sees it.
-    pub(crate) fn live(&self) -> Option<Value> {
+    pub fn live(&self) -> Option<Value> {
         let mut object = self.object.clone()?;
         let entries = self.owners.iter().filter(|(_, set)| !set.is_empty());
         let entries = entries.map(|((manager, operation), set)| {
@@ -76,19 +79,19 @@ impl Server {
     }
 
     /// A change by another manager.
-    pub(crate) fn edit(&mut self, manager: &str, change: impl FnOnce(&mut Value)) {
+    pub fn edit(&mut self, manager: &str, change: impl FnOnce(&mut Value)) {
         let mut object = self.object.clone().unwrap();
         change(&mut object);
         self.store(object, manager);
     }
 
     /// The resourceVersion; one more for each write that changed something.
-    pub(crate) fn version(&self) -> u64 {
+    pub fn version(&self) -> u64 {
         self.version
     }
 
     /// The names of the owners.
-    pub(crate) fn owner_names(&self) -> Vec<String> {
+    pub fn owner_names(&self) -> Vec<String> {
         let references = self
             .object
             .as_ref()
@@ -101,7 +104,7 @@ impl Server {
     }
 
     /// Answers a request.
-    pub(crate) fn answer<R>(&mut self, step: Step<R>) -> Response {
+    pub fn answer<R>(&mut self, step: Step<R>) -> Response {
         const AGENT: &str = "work-agent";
         let version = |body: &Value| body["metadata"]["resourceVersion"].clone();
         match step {
@@ -224,7 +227,7 @@ impl Server {
             .insert((manager.to_owned(), "Update"), leaves(&object));
         (self.admission)(&mut object);
         self.created += 1;
-        object["metadata"]["uid"] = format!("object-{}", self.created).into();
+        object["metadata"]["uid"] = format!("{}-{}", self.uids, self.created).into();
         self.object = Some(object);
         self.bump();
     }

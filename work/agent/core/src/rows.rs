@@ -16,20 +16,23 @@ const TRIES: u32 = 3;
 pub(crate) type KindId = u32;
 
 /// A row of the table of kinds.
-pub(crate) type RowId = u32;
+pub type RowId = u32;
 
 /// What a row watches. `namespace`: `None` for all objects of the kind.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct Place {
-    pub(crate) kind: KindId,
-    pub(crate) namespace: Option<Box<str>>,
+pub struct Place {
+    pub kind: KindId,
+    pub namespace: Option<Box<str>>,
 }
 
 /// What is known about a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Sight {
-    /// It has not been listed yet. `failures`: how many times that was tried.
-    Waiting { failures: u32 },
+pub enum Sight {
+    /// It has not been listed yet.
+    Waiting {
+        /// How many times that was tried.
+        failures: u32,
+    },
     /// Its objects are known.
     Listed,
     /// It cannot be listed or watched. Its objects are read at intervals.
@@ -38,7 +41,7 @@ pub(crate) enum Sight {
 
 /// The rows.
 #[derive(Debug, Default)]
-pub(crate) struct Rows {
+pub struct Rows {
     kinds: Vec<GroupVersionResource>,
     ids: HashMap<GroupVersionResource, KindId>,
     /// For each kind the namespaces in use, with the number of manifests. An empty one: cluster-scoped.
@@ -52,22 +55,22 @@ pub(crate) struct Rows {
 
 /// Rows to be added and removed.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Changes {
-    pub(crate) added: Vec<(RowId, Place)>,
-    pub(crate) removed: Vec<RowId>,
+pub struct Changes {
+    pub added: Vec<(RowId, Place)>,
+    pub removed: Vec<RowId>,
 }
 
 // === impl Sight ===
 
 impl Sight {
     /// Nothing was tried yet.
-    pub(crate) const NONE: Self = Self::Waiting { failures: 0 };
+    pub const NONE: Self = Self::Waiting { failures: 0 };
 
     /// Notes that a list or a watch failed with this code (0: no response). Returns true if the objects are read at intervals from now on.
     ///
     /// What was listed still holds while the API server is away or busy: the watch goes on later. A row that was not listed yet must not
     /// wait for that: its ManifestWorks may have the remedy, or objects of other kinds.
-    pub(crate) fn fails(&mut self, code: u16) -> bool {
+    pub fn fails(&mut self, code: u16) -> bool {
         let is_brief = matches!(code, 0 | 408..=410 | 429);
         let turns = match self {
             Self::Polled => false,
@@ -83,7 +86,8 @@ impl Sight {
         turns
     }
 
-    pub(crate) fn is_waiting(&self) -> bool {
+    /// Returns true if the row has not been listed yet.
+    pub fn is_waiting(&self) -> bool {
         matches!(self, Self::Waiting { .. })
     }
 }
@@ -92,7 +96,7 @@ impl Sight {
 
 impl Rows {
     /// The number of a kind.
-    pub(crate) fn kind(&mut self, resource: &GroupVersionResource) -> KindId {
+    pub fn kind(&mut self, resource: &GroupVersionResource) -> KindId {
         if let Some(id) = self.ids.get(resource) {
             return *id;
         }
@@ -103,18 +107,18 @@ impl Rows {
     }
 
     /// The resource of a kind.
-    pub(crate) fn resource(&self, kind: KindId) -> Option<&GroupVersionResource> {
+    pub fn resource(&self, kind: KindId) -> Option<&GroupVersionResource> {
         self.kinds.get(usize::try_from(kind).ok()?)
     }
 
     /// Notes a manifest of this kind in this namespace (empty: cluster-scoped).
-    pub(crate) fn add(&mut self, kind: KindId, namespace: &str) {
+    pub fn add(&mut self, kind: KindId, namespace: &str) {
         let used = self.used.entry(kind).or_default();
         *used.entry(namespace.into()).or_default() += 1;
     }
 
     /// Notes that a manifest of this kind in this namespace is gone.
-    pub(crate) fn remove(&mut self, kind: KindId, namespace: &str) {
+    pub fn remove(&mut self, kind: KindId, namespace: &str) {
         let Some(used) = self.used.get_mut(&kind) else {
             return;
         };
@@ -130,7 +134,7 @@ impl Rows {
     }
 
     /// Brings the rows up to date with what is used.
-    pub(crate) fn changes(&mut self) -> Changes {
+    pub fn changes(&mut self) -> Changes {
         let mut wanted = BTreeSet::new();
         for (kind, used) in &self.used {
             let namespaces = used.keys();
@@ -169,7 +173,7 @@ impl Rows {
     }
 
     /// The row of an object.
-    pub(crate) fn row_of(&self, kind: KindId, namespace: &str) -> Option<(RowId, &Sight)> {
+    pub fn row_of(&self, kind: KindId, namespace: &str) -> Option<(RowId, &Sight)> {
         let place = |namespace| Place { kind, namespace };
         let apart = place((!namespace.is_empty()).then(|| namespace.into()));
         let row = (self.places.get(&apart)).or_else(|| self.places.get(&place(None)))?;
@@ -177,17 +181,17 @@ impl Rows {
     }
 
     /// What is known about a row.
-    pub(crate) fn sight(&self, row: RowId) -> Option<&Sight> {
+    pub fn sight(&self, row: RowId) -> Option<&Sight> {
         self.rows.get(&row).map(|(_, sight)| sight)
     }
 
     /// What a row watches.
-    pub(crate) fn place(&self, row: RowId) -> Option<&Place> {
+    pub fn place(&self, row: RowId) -> Option<&Place> {
         self.rows.get(&row).map(|(place, _)| place)
     }
 
     /// Notes what is known about a row. Returns true if that is news.
-    pub(crate) fn sees(&mut self, row: RowId, sight: Sight) -> bool {
+    pub fn sees(&mut self, row: RowId, sight: Sight) -> bool {
         let Some((_, known)) = self.rows.get_mut(&row) else {
             return false;
         };
@@ -197,13 +201,13 @@ impl Rows {
     }
 
     /// Notes that a list or a watch of a row failed with this code. Returns true if its objects are read at intervals from now on.
-    pub(crate) fn fails(&mut self, row: RowId, code: u16) -> bool {
+    pub fn fails(&mut self, row: RowId, code: u16) -> bool {
         let known = self.rows.get_mut(&row);
         known.is_some_and(|(_, sight)| sight.fails(code))
     }
 
     /// Watches a kind in single namespaces only, as the API server refuses to list it in all. Returns true if that is news.
-    pub(crate) fn set_apart(&mut self, row: RowId) -> bool {
+    pub fn set_apart(&mut self, row: RowId) -> bool {
         let Some((place, _)) = self.rows.get(&row) else {
             return false;
         };
@@ -213,13 +217,13 @@ impl Rows {
     }
 
     /// The number of rows that are polled.
-    pub(crate) fn polled(&self) -> usize {
+    pub fn polled(&self) -> usize {
         let rows = self.rows.values();
         rows.filter(|(_, sight)| *sight == Sight::Polled).count()
     }
 
     /// The number of rows.
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.rows.len()
     }
 }

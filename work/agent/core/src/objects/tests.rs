@@ -68,7 +68,7 @@ impl Reader {
             prescriptions,
             evaluator: Evaluator {
                 clock: standing,
-                ..Evaluator::new(FeedbackSettings::default())
+                ..Evaluator::new(FeedbackSettings::default(), Instant::now)
             },
         }
     }
@@ -76,17 +76,15 @@ impl Reader {
     /// Reads a ConfigMap. Returns the works that it was judged for.
     fn read(&self, name: &str, may: Option<&Entry>) -> Vec<String> {
         let json = map(name).to_string();
-        let item = Item {
-            meta: Meta {
-                namespace: "n".to_owned(),
-                name: name.to_owned(),
-                uid: "1".to_owned(),
-                resource_version: "1".to_owned(),
-            },
+        let item = ObjectItem {
+            namespace: "n",
+            name,
+            uid: "1",
+            version: "1",
             json: json.as_bytes(),
         };
         match self.prescriptions.read(0, &item, &self.evaluator, may) {
-            Ok(Fact::Object(it)) => it.judged.iter().map(|it| it.work.to_string()).collect(),
+            Ok(Some(it)) => it.judged.iter().map(|it| it.work.to_string()).collect(),
             other => panic!("{other:?}"),
         }
     }

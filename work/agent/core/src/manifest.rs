@@ -1,30 +1,33 @@
-//! What is to be done about a manifest, and what became of it.
+//! What is to be done about a manifest, and what came of it.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Instant;
 
-use berth_api::text::shorten;
-use berth_hub::CallError;
-use berth_reconcile::now;
 use berth_work_core::report::Applied;
-use berth_work_core::{Differences, Failure, Outcome, Response, Retry};
+use berth_work_core::spending::Spending;
+use berth_work_core::{Differences, Failure, Outcome, Response, Retry, Unusable};
 
+use super::attempt::{Attempt, NoAnswer, Start, Tried};
 use super::checks::Access;
-use super::lines::LONGEST;
-use super::objects::{Entry, Kept, Known};
-use super::progress::{Slot, Target};
+use super::executor::Denied;
+use super::objects::{Arrived, Entry, Kept, Known};
+use super::progress::{Slot, Target, failed as reported};
+use super::ready::Ready;
 use super::rows::Sight;
-use super::run::{Run, Tried};
-use super::targets;
-use super::world::Agent;
+use super::view::{Notice, View, Wakes};
 
 /// What is to be done about a manifest.
-pub(super) enum Task {
+pub enum Task {
     /// Nothing, until then.
     Nothing(Option<Instant>),
-    /// Nothing, until then: the work has spent too much. `cuts`: the manifest cannot be applied meanwhile.
-    Postponed { until: Instant, cuts: bool },
+    /// Nothing, until then: the work has spent too much.
+    Postponed {
+        /// When to try again.
+        until: Instant,
+        /// The manifest cannot be applied meanwhile.
+        cuts: bool,
+    },
     /// The object is as the manifest says.
     Complete,
     /// An object that is not updated any more is read for the status: its conditions must count for this generation, too.
@@ -35,24 +38,27 @@ pub(super) enum Task {
     Map,
     /// The object is as the manifest says, or is not updated any more (`is_kept`). Its executor may not have the permissions any more.
     Check {
+        /// The manifest.
         entry: Arc<Entry>,
+        /// Answers to questions that were sent before do not count.
         since: Instant,
+        /// The object is not updated any more.
         is_kept: bool,
     },
-    /// Requests.
-    Run(Run),
+    /// Requests, until the object is as the manifest says.
+    Attempt(Box<Attempt>),
 }
 
-// === impl Agent ===
+// === impl View ===
 
-impl Agent {
-    pub(crate) fn slot(&mut self, name: &str, at: usize) -> Option<&mut Slot> {
+impl View {
+    /// The slot of a manifest.
+    pub fn slot(&mut self, name: &str, at: usize) -> Option<&mut Slot> {
         self.progress.get_mut(name)?.slots.get_mut(at)
     }
 
     /// What is to be done about a manifest.
-    pub(super) fn task(&self, name: &str, at: usize, frozen: bool) -> Task {
-        let now = now().instant;
+    pub fn task(&self, name: &str, at: usize, frozen: bool, now: Instant) -> Task {
         let Some(progress) = self.progress.get(name) else {
             return Task::Nothing(None);
         };
@@ -138,25 +144,57 @@ impl Agent {
                 return Task::Postponed { until, cuts };
             }
         }
-        Task::Run(Run {
+        let start = Start {
             may_spend: postponed.is_none(),
-            entry: Arc::clone(entry),
             before: slot.before.clone(),
-            start,
+            known: start,
             was_foreign: matches!(known, Known::Unknown) && self.is_listed(entry),
             repairs,
             since,
-        })
+        };
+        Task::Attempt(Box::new(Attempt::new(entry, start)))
+    }
+
+    /// Notes an object as a response has it, unless something newer is known.
+    pub fn learns(&mut self, entry: &Entry, arrived: Arrived, wakes: &mut Wakes) {
+        let is_same = match self.known(entry) {
+            Known::Present(known) => known.version == arrived.version,
+            Known::Unknown => true,
+            Known::Missing => false,
+        };
+        if is_same {
+            self.sees(&entry.object, Known::Present(Arc::new(arrived)), wakes);
+        }
+    }
+
+    /// Returns true if the object was compared with its manifest since it was known so.
+    pub fn has_judged(&self, entry: &Entry, before: &Known) -> bool {
+        match (self.known(entry), before) {
+            (Known::Present(now), Known::Present(before)) if Arc::ptr_eq(now, before) => false,
+            (now, _) => now.judged(entry).is_some(),
+        }
+    }
+
+    /// Until when to look at the object has to wait, as its work has spent too much.
+    pub fn postponed(&self, entry: &Entry) -> Option<Instant> {
+        let until = self.evaluator.waits(&entry.work);
+        until.filter(|_| entry.costs(&self.evaluator))
+    }
+
+    /// Returns true if the status can say what the object is.
+    pub fn is_read(&self, entry: &Entry) -> bool {
+        let known = self.known(entry);
+        matches!(known, Known::Missing) || known.judged(entry).is_some()
     }
 
     /// When to ask again for the permissions of the executor. What is due already waits for something else.
-    pub(super) fn next_check(&self, name: &str, at: usize) -> Option<Instant> {
+    pub fn next_check(&self, name: &str, at: usize, now: Instant) -> Option<Instant> {
         let slot = self.progress.get(name)?.slots.get(at)?;
-        slot.checks.next().filter(|it| *it > now().instant)
+        slot.checks.next().filter(|it| *it > now)
     }
 
     /// Notes that the permissions that were due at this time are known.
-    pub(super) fn permissions_answered(&mut self, name: &str, at: usize, begun: Instant) {
+    pub fn permissions_answered(&mut self, name: &str, at: usize, begun: Instant) {
         let is_watched = self.permissions.is_watched();
         let slot = self.slot(name, at).filter(|it| it.has_executor());
         if let Some(slot) = slot {
@@ -164,22 +202,108 @@ impl Agent {
         }
     }
 
+    /// Notes that an object which is not updated any more counts as applied.
+    pub fn keep(&mut self, name: &str, at: usize) {
+        if let Some(slot) = self.slot(name, at) {
+            slot.applied = Some(Applied::Complete);
+        }
+    }
+
+    /// Notes that a manifest is as it should be.
+    pub fn completes(&mut self, name: &str, at: usize) {
+        if let Some(slot) = self.slot(name, at) {
+            slot.completes();
+        }
+    }
+
+    /// Notes that a manifest is not applied yet, as its work has spent too much.
+    pub fn postpone(&mut self, name: &str, at: usize) {
+        let slot = self.slot(name, at);
+        if let Some(slot) = slot.filter(|it| it.applied != Some(Applied::Complete)) {
+            let failure = Unusable::IgnoreFields(Spending::message());
+            let (reason, message) = failure.condition();
+            slot.applied = Some(Applied::Failed { reason, message });
+        }
+    }
+
+    /// A manifest waits, as its object could not be asked for: longer each time. Returns until when.
+    pub fn waits(&mut self, name: &str, at: usize, now: Instant) -> Option<Instant> {
+        let spread = self.spread();
+        let slot = self.slot(name, at)?;
+        slot.waits(Retry::Backoff, now, spread);
+        slot.wait.map(|it| it.until)
+    }
+
+    /// Notes why an object could not be read, or that it could.
+    pub fn note(&mut self, name: &str, at: usize, unread: Option<String>) {
+        if let Some(slot) = self.slot(name, at) {
+            slot.unread = unread;
+        }
+    }
+
+    /// Notes whether the executor may still write an object that is as it should be, or is not updated any more (`is_kept`). Returns when
+    /// to try again, and a failure that was not known.
+    pub fn checked(
+        &mut self,
+        (name, at): (&str, usize),
+        entry: &Arc<Entry>,
+        denied: Option<Denied>,
+        is_kept: bool,
+        begun: Instant,
+    ) -> (Option<Instant>, Option<String>) {
+        self.permissions_answered(name, at, begun);
+        let denied = denied.map(Tried::denied);
+        match (denied, self.slot(name, at)) {
+            (Some(denied), _) if !is_kept => {
+                return self.ended(name, at, entry, &Ok(denied), begun);
+            }
+            (denied, Some(slot)) => {
+                slot.access = denied.map_or(Access::Open, |it| it.access);
+                if !is_kept {
+                    slot.completes();
+                }
+            }
+            (_, None) => {}
+        }
+        (None, None)
+    }
+
     fn is_listed(&self, entry: &Entry) -> bool {
         self.sight(&entry.object) == Some(&Sight::Listed)
     }
 
+    /// Has it told why a manifest was not applied, if that was not known.
+    pub(crate) fn tell(
+        &mut self,
+        ready: &Ready,
+        entry: &Arc<Entry>,
+        news: Option<String>,
+        now: Instant,
+    ) {
+        if let Some(error) = news {
+            let left_out = self.lines.next(now);
+            self.notices.push(Notice::NotApplied {
+                entry: Arc::clone(entry),
+                ready: ready.clone(),
+                error,
+                left_out,
+            });
+        }
+    }
+
     /// Notes the result of requests. Returns when to try again, and a failure that was not known.
-    pub(super) fn ended(
+    pub fn ended(
         &mut self,
         name: &str,
         at: usize,
         entry: &Arc<Entry>,
-        ended: &Result<Tried, CallError>,
+        ended: &Result<Tried, NoAnswer>,
         now: Instant,
     ) -> (Option<Instant>, Option<String>) {
         let is_polled = self.sight(&entry.object) == Some(&Sight::Polled);
         let interval = self.settings.poll_interval;
-        let metrics = self.metrics.clone();
+        let spread = self.spread();
+        let mut notices = Vec::new();
         let (mut news, mut failed) = (None, None);
         if let Ok(Tried {
             outcome: Outcome::Applied(done),
@@ -206,17 +330,12 @@ impl Agent {
                 if done.written
                     && let Some(fields) = repairs
                 {
-                    metrics.repaired();
+                    notices.push(Notice::Repaired);
                     if slot.fight.repaired(fields, now) {
-                        metrics.fought();
-                        tracing::warn!(
-                            work = name,
-                            kind = entry.served.kind,
-                            namespace = entry.object.namespace(),
-                            name = entry.object.name(),
-                            fields,
-                            "another client changes what the ManifestWork prescribes; repaired again, and less often from now on"
-                        );
+                        notices.push(Notice::Fought {
+                            entry: Arc::clone(entry),
+                            fields: fields.clone(),
+                        });
                     }
                 }
             }
@@ -225,34 +344,22 @@ impl Agent {
             Err(error) => {
                 let failure = Failure {
                     reason: berth_api::conditions::manifest::APPLIED_FAILED,
-                    message: format!("Failed to apply manifest: {error}"),
+                    message: format!("Failed to apply manifest: {}", error.error),
                     retry: Retry::Backoff,
                 };
                 // A cluster that does not respond concerns all objects.
-                failed = Some((failure, error.code() != 0));
+                failed = Some((failure, !error.is_silent));
             }
         }
         if let Some((failure, is_of_object)) = failed {
-            if is_of_object && slot.applied != Some(targets::failed(&failure)) {
+            if is_of_object && slot.applied != Some(reported(&failure)) {
                 news = Some(failure.message.clone());
             }
-            slot.fails(failure, now);
+            slot.fails(&failure, now, spread);
         }
         slot.poll = is_polled.then(|| now + interval);
         let again = [slot.wait.map(|it| it.until), slot.poll];
-        if let Some(message) = &news
-            && let Some(left_out) = self.lines.next(now)
-        {
-            tracing::warn!(
-                work = name,
-                kind = entry.served.kind,
-                namespace = entry.object.namespace(),
-                name = entry.object.name(),
-                error = %shorten(message, LONGEST),
-                left_out,
-                "a manifest was not applied"
-            );
-        }
+        self.notices.extend(notices);
         (again.into_iter().flatten().min(), news)
     }
 }

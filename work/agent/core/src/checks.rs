@@ -11,7 +11,7 @@ const UNWATCHED: Duration = Duration::from_secs(300);
 
 /// The questions about one object. Without an executor none is due.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Checks {
+pub struct Checks {
     /// The next two times to ask.
     due: [Option<Instant>; 2],
 }
@@ -19,7 +19,7 @@ pub(crate) struct Checks {
 /// What may be reported of an object. The agent reads it with its own permissions, so that its content must not reach the hub on behalf of
 /// an executor that may not read it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Access {
+pub enum Access {
     /// There is no executor, or it may read the object.
     #[default]
     Open,
@@ -33,30 +33,30 @@ pub(crate) enum Access {
 
 impl Checks {
     /// Nothing is known of the permissions yet.
-    pub(crate) fn first(now: Instant) -> Self {
+    pub fn first(now: Instant) -> Self {
         Self {
             due: [Some(now), None],
         }
     }
 
     /// The permissions may have changed.
-    pub(crate) fn changed(&mut self, now: Instant) {
+    pub fn changed(&mut self, now: Instant) {
         self.due = [Some(now), Some(now + AGAIN)];
     }
 
     /// If it is time to ask: answers to questions that were sent before the returned time do not count.
-    pub(crate) fn due(&self, now: Instant) -> Option<Instant> {
+    pub fn due(&self, now: Instant) -> Option<Instant> {
         let times = self.due.iter().flatten();
         times.filter(|time| **time <= now).max().copied()
     }
 
     /// The next time to ask.
-    pub(crate) fn next(&self) -> Option<Instant> {
+    pub fn next(&self) -> Option<Instant> {
         self.due.iter().flatten().min().copied()
     }
 
     /// The questions that were due at this time have been answered.
-    pub(crate) fn answered(&mut self, at: Instant, is_watched: bool) {
+    pub fn answered(&mut self, at: Instant, is_watched: bool) {
         for due in &mut self.due {
             *due = due.filter(|it| *it > at);
         }

@@ -9,95 +9,87 @@ use std::time::Instant;
 use berth_api::labels::{APPLIED_MANIFEST_WORK_CLEANUP, MANIFEST_WORK_CLEANUP};
 use berth_api::plan::{Action, Plan, Target, Write};
 use berth_api::work::{AppliedManifestWork, ManifestWork};
-use berth_reconcile::{Handle, now};
 use berth_work_core::labels_due;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::{Map, Value, json};
 
 use super::facts::{applied_works, has_finalizer, works};
+use super::record::WORK;
 use super::rivals::{self, Part};
-use super::world::Agent;
-
-/// The name of the reconciler in metrics and logs.
-pub(crate) const WORK: &str = "work";
+use super::view::View;
 
 /// On an AppliedManifestWork: the resourceVersion of its ManifestWork when it was created. A hub that has not come so far was restored to
 /// an earlier state.
-pub(crate) const HUB_VERSION: &str = "berth.open-cluster-management.io/hub-resource-version";
+pub const HUB_VERSION: &str = "berth.open-cluster-management.io/hub-resource-version";
 
 /// The longest name of a ManifestWork: that of its AppliedManifestWork has the hub's hash and a hyphen before it.
-pub(crate) const LONGEST_NAME: usize = 253 - 65;
+pub const LONGEST_NAME: usize = 253 - 65;
 
 /// What is due for a ManifestWork before its objects.
-pub(crate) fn plan(world: &Agent, name: &str) -> Plan {
-    let Some(work) = world.works.get(name) else {
+pub fn plan(view: &View, name: &str, now: Instant) -> Plan {
+    let Some(work) = view.works.get(name) else {
         return Plan::default();
     };
-    let applied_name = world.applied_name(name);
-    let applied = world.applied.get(&*applied_name);
+    let applied_name = view.applied_name(name);
+    let applied = view.applied.get(&*applied_name);
     if work.metadata.deletion_timestamp.is_some() {
         return match applied {
             Some(applied) if applied.metadata.deletion_timestamp.is_none() => {
                 delete(applied, "its ManifestWork is being deleted").into()
             }
             Some(_) => Plan::default(),
-            None if has_finalizer(work) => without_finalizer(world, work).into(),
+            None if has_finalizer(work) => without_finalizer(view, work).into(),
             None => Plan::default(),
         };
     }
-    if !world.room.has(name) {
+    if !view.room.has(name) {
         return Plan::default();
     }
     if !has_finalizer(work) {
-        return with_finalizer(world, work).into();
+        return with_finalizer(view, work).into();
     }
     if name.len() > LONGEST_NAME {
         return Plan::default();
     }
     match applied {
-        None => create(world, work, applied_name).into(),
+        None => create(view, work, applied_name).into(),
         Some(applied) if applied.metadata.deletion_timestamp.is_some() => Plan::default(),
-        Some(applied) => correct(world, work, applied)
-            .filter(|_| correction_waits(world, &applied_name).is_none())
+        Some(applied) => correct(view, work, applied)
+            .filter(|_| correction_waits(view, &applied_name, now).is_none())
             .map_or_else(Plan::default, Plan::from),
     }
 }
 
 /// If another agent has undone corrections: until when the next one waits.
-fn correction_waits(world: &Agent, applied: &str) -> Option<Instant> {
-    world.rivals.until(applied, Part::Labels, now().instant)
+fn correction_waits(view: &View, applied: &str, now: Instant) -> Option<Instant> {
+    view.rivals.until(applied, Part::Labels, now)
 }
 
 /// What is to be corrected in the AppliedManifestWork of a work, as a mark, and until when that waits.
-pub(crate) fn corrects(world: &Agent, name: &str) -> Option<(u64, Option<Instant>)> {
-    let work = world.works.get(name)?;
-    let applied_name = world.applied_name(name);
-    let applied = world.applied.get(&*applied_name)?;
-    let Action::Patch { mut body, .. } = correct(world, work, applied)?.action else {
+pub fn corrects(view: &View, name: &str, now: Instant) -> Option<(u64, Option<Instant>)> {
+    let work = view.works.get(name)?;
+    let applied_name = view.applied_name(name);
+    let applied = view.applied.get(&*applied_name)?;
+    let Action::Patch { mut body, .. } = correct(view, work, applied)?.action else {
         return None;
     };
     body["metadata"]["resourceVersion"] = Value::Null;
     let mark = rivals::mark_of(&body.to_string());
-    Some((mark, correction_waits(world, &applied_name)))
+    Some((mark, correction_waits(view, &applied_name, now)))
 }
 
 /// Notes a correction. It is undone if it was the last one, too.
-pub(crate) fn corrected(on: &Handle<Agent>, name: &str, mark: u64) {
-    let contested = on.change(|world, _| {
-        let applied_name: Arc<str> = world.applied_name(name).into();
-        let applied = world.applied.get(&applied_name).cloned()?;
-        let (rivals, part) = (&mut world.rivals, Part::Labels);
-        let was_undone = rivals.last(&applied_name, part) == Some(mark);
-        let is_news = rivals.wrote(&applied_name, part, mark, was_undone, now().instant);
-        is_news.then_some(applied)
-    });
-    if let Some(applied) = contested {
-        rivals::tell(on, &applied);
+pub fn corrected(view: &mut View, name: &str, mark: u64, now: Instant) {
+    let applied_name: Arc<str> = view.applied_name(name).into();
+    if let Some(applied) = view.applied.get(&applied_name).cloned() {
+        let was_undone = view.rivals.last(&applied_name, Part::Labels) == Some(mark);
+        let of = (Part::Labels, mark);
+        view.rival_write(&applied_name, applied, of, was_undone, now);
     }
 }
 
 /// Deletes an AppliedManifestWork.
-pub(crate) fn delete(applied: &AppliedManifestWork, why: &'static str) -> Write {
+pub fn delete(applied: &AppliedManifestWork, why: &'static str) -> Write {
     let metadata = &applied.metadata;
     Write {
         target: Target {
@@ -115,25 +107,25 @@ pub(crate) fn delete(applied: &AppliedManifestWork, why: &'static str) -> Write 
     }
 }
 
-fn with_finalizer(world: &Agent, work: &ManifestWork) -> Write {
+fn with_finalizer(view: &View, work: &ManifestWork) -> Write {
     let mut finalizers = work.metadata.finalizers.clone().unwrap_or_default();
     finalizers.push(MANIFEST_WORK_CLEANUP.to_owned());
-    patch(world, work, json!(finalizers))
+    patch(view, work, json!(finalizers))
 }
 
-fn without_finalizer(world: &Agent, work: &ManifestWork) -> Write {
+fn without_finalizer(view: &View, work: &ManifestWork) -> Write {
     let mut finalizers = work.metadata.finalizers.clone().unwrap_or_default();
     finalizers.retain(|it| it != MANIFEST_WORK_CLEANUP);
-    patch(world, work, json!(finalizers))
+    patch(view, work, json!(finalizers))
 }
 
 /// A patch of the finalizers of a ManifestWork.
-fn patch(world: &Agent, work: &ManifestWork, finalizers: Value) -> Write {
+fn patch(view: &View, work: &ManifestWork, finalizers: Value) -> Write {
     let metadata = &work.metadata;
     Write {
         target: Target {
             resource: works(),
-            namespace: Some(world.connection.cluster.clone()),
+            namespace: Some(view.identity.cluster.clone()),
             name: metadata.name.clone().unwrap_or_default(),
         },
         action: Action::Patch {
@@ -149,7 +141,7 @@ fn patch(world: &Agent, work: &ManifestWork, finalizers: Value) -> Write {
     }
 }
 
-fn create(world: &Agent, work: &ManifestWork, name: String) -> Write {
+fn create(view: &View, work: &ManifestWork, name: String) -> Write {
     let labels = work.metadata.labels.as_ref();
     let mut metadata = labels_due(labels, &ObjectMeta::default());
     let annotations = metadata.entry("annotations").or_insert_with(|| json!({}));
@@ -162,8 +154,8 @@ fn create(world: &Agent, work: &ManifestWork, name: String) -> Write {
         "kind": "AppliedManifestWork",
         "metadata": metadata,
         "spec": {
-            "hubHash": world.connection.hub_hash,
-            "agentID": world.connection.agent_id,
+            "hubHash": view.identity.hub_hash,
+            "agentID": view.identity.agent_id,
             "manifestWorkName": work.metadata.name,
         },
     });
@@ -180,11 +172,11 @@ fn create(world: &Agent, work: &ManifestWork, name: String) -> Write {
 }
 
 /// A patch of the AppliedManifestWork, if it differs.
-fn correct(world: &Agent, work: &ManifestWork, applied: &AppliedManifestWork) -> Option<Write> {
+fn correct(view: &View, work: &ManifestWork, applied: &AppliedManifestWork) -> Option<Write> {
     let (metadata, spec) = (&applied.metadata, &applied.spec);
     let mut changes = Map::new();
     let mut of_spec = Map::new();
-    let connection = &world.connection;
+    let connection = &view.identity;
     let name = work.metadata.name.as_deref().unwrap_or_default();
     for (field, is, should) in [
         ("hubHash", &spec.hub_hash, connection.hub_hash.as_str()),

@@ -7,14 +7,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use berth_api::plan::Event;
 use berth_api::work::{AppliedManifestResourceMeta, AppliedManifestWork};
-use berth_reconcile::Handle;
 use berth_work_core::{Contest, Patience};
-
-use super::MANAGED;
-use super::removal::regarding;
-use super::world::Agent;
 
 /// How often it is seen until another client contests what this agent writes. A user may undo it once.
 const TIMES: u32 = 2;
@@ -26,7 +20,7 @@ const LONGEST: Duration = Duration::from_secs(600);
 const LONGEST_TO_KEEP: Duration = Duration::from_secs(60);
 
 /// How long nothing is deleted that another client has put into a list. Only agents write it, so once is enough.
-pub(super) const KEEP: Duration = Duration::from_secs(3600);
+pub(crate) const KEEP: Duration = Duration::from_secs(3600);
 
 /// Writes to AppliedManifestWorks that another agent may undo.
 #[derive(Debug, Default)]
@@ -45,7 +39,7 @@ struct Contests {
 
 /// What is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
+pub enum Part {
     /// Since when its ManifestWork is missing, or why it is held.
     Eviction,
     /// The same, to be removed.
@@ -89,14 +83,14 @@ impl Rivals {
         self.strangers.contains(name) || self.contests.values().any(is_on)
     }
 
-    /// Notes a write. Returns true if another agent contests it from now on.
+    /// Notes a write. `spread`: by chance, from 0 to 1. Returns true if another agent contests it from now on.
     pub(crate) fn wrote(
         &mut self,
         name: &Arc<str>,
         part: Part,
         mark: u64,
         was_undone: bool,
-        now: Instant,
+        (now, spread): (Instant, f64),
     ) -> bool {
         let of = self.contests.entry(Arc::clone(name)).or_default();
         let patience = Patience {
@@ -111,7 +105,7 @@ impl Rivals {
             } else {
                 Duration::ZERO
             },
-            spread: fastrand::f64(),
+            spread,
         };
         let contest = match part {
             Part::Eviction | Part::Keeping => &mut of.eviction,
@@ -161,46 +155,15 @@ pub(crate) fn mark_of(text: &str) -> u64 {
 }
 
 /// The field manager of the last write.
-fn manager(applied: &AppliedManifestWork) -> &str {
+pub fn manager(applied: &AppliedManifestWork) -> &str {
     let managers = applied.metadata.managed_fields.as_deref();
     let last = managers.and_then(<[_]>::first);
     let manager = last.and_then(|it| it.manager.as_deref());
     manager.unwrap_or("unknown")
 }
 
-/// Says that there is another agent.
-pub(crate) fn tell(on: &Handle<Agent>, applied: &AppliedManifestWork) {
-    let connection = Arc::clone(&on.world().connection);
-    on.world().metrics.fought();
-    let name = applied.metadata.name.as_deref().unwrap_or_default();
-    let (agent, manager) = (&connection.agent_id, manager(applied));
-    tracing::warn!(
-        name,
-        agent,
-        cluster = connection.cluster,
-        hub_hash = connection.hub_hash,
-        other_hub_hash = applied.spec.hub_hash,
-        work = applied.spec.manifest_work_name,
-        manager,
-        "another agent with the same agent ID changes an AppliedManifestWork of this one again and again: give each agent of a cluster its own \
-         --agent-id; this agent writes less and less often, and deletes nothing of the other one"
-    );
-    let note = format!(
-        "{} (last written by field manager {manager}, hub hash {})",
-        words(agent),
-        applied.spec.hub_hash
-    );
-    let event = Event {
-        warning: true,
-        reason: "TwoAgents",
-        note,
-        namespace: None,
-    };
-    on.tell(MANAGED, &event, &regarding(applied));
-}
-
 /// What is wrong, and what to do.
-pub(crate) fn words(agent: &str) -> String {
+pub fn words(agent: &str) -> String {
     format!(
         "another agent with the same agent ID {agent} changes this AppliedManifestWork: give each agent of a cluster its own --agent-id"
     )

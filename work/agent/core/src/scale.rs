@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 
 use berth_api::conditions::manifest_work::COMPLETE;
 use berth_api::work::ManifestWork;
-use berth_reconcile::Wake;
 use serde_json::{Value, json};
 
 use super::objects::Known;
+use super::ready::Ready;
 use super::status;
-use super::targets::Ready;
-use super::targets::tests::{agent, installs};
-use super::world::Agent;
+use super::targets::tests::installs;
+use super::testing::{self, now};
+use super::view::{View, Wakes};
 
 /// The numbers of manifests that are compared: one great work, and as many small ones as take the same time. Other processes then hold
 /// up both alike.
@@ -25,7 +25,7 @@ const WORKS: usize = 8;
 const FACTOR: u32 = 4;
 
 /// An agent with a ManifestWork of this many ConfigMaps, each with a config of its own. All are complete, if the status says so.
-fn large(count: usize, are_complete: bool) -> Agent {
+fn large(count: usize, are_complete: bool) -> View {
     let name = |at: usize| format!("map-{at}");
     let manifest = |at| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"namespace": "n", "name": name(at)}});
     let config = |at| {
@@ -54,12 +54,12 @@ fn large(count: usize, are_complete: bool) -> Agent {
         work: Arc::new(work),
         applied: Arc::default(),
     };
-    let mut world = agent();
-    world.works.insert("w".into(), Arc::clone(&ready.work));
-    world.note_complete(&"w".into(), &ready.work);
-    installs(&mut world, &ready);
-    world.progress.get_mut("w").unwrap().is_tried = true;
-    world
+    let mut view = testing::view();
+    view.works.insert("w".into(), Arc::clone(&ready.work));
+    view.note_complete(&"w".into(), &ready.work);
+    installs(&mut view, &ready);
+    view.progress.get_mut("w").unwrap().is_tried = true;
+    view
 }
 
 fn assert_linear(small: &mut dyn FnMut(), great: &mut dyn FnMut()) {
@@ -77,7 +77,7 @@ fn assert_linear(small: &mut dyn FnMut(), great: &mut dyn FnMut()) {
     assert!(many < few * FACTOR, "{few:?}, and {many:?}");
 }
 
-fn assert_linear_for(are_complete: bool, run: &dyn Fn(&mut Agent)) {
+fn assert_linear_for(are_complete: bool, run: &dyn Fn(&mut View)) {
     let [mut small, mut great] = [SMALL, WORKS * SMALL].map(|count| large(count, are_complete));
     assert_linear(&mut || run(&mut small), &mut || run(&mut great));
 }
@@ -90,30 +90,30 @@ fn to_map_the_manifests_is_linear() {
 
 #[test]
 fn to_plan_the_status_is_linear() {
-    assert_linear_for(false, &|world| {
-        let plan = status::plan(world, "w", berth_reconcile::now());
+    assert_linear_for(false, &|view| {
+        let plan = status::plan(view, "w", now());
         assert_eq!(plan.writes.len(), 1);
     });
 }
 
 #[test]
 fn to_decide_what_is_due_is_linear() {
-    assert_linear_for(true, &|world| {
-        let count = world.progress["w"].slots.len();
+    assert_linear_for(true, &|view| {
+        let count = view.progress["w"].slots.len();
         for at in 0..count {
-            world.task("w", at, false);
+            view.task("w", at, false, now().instant);
         }
     });
 }
 
 #[test]
 fn to_note_changes_of_all_objects_is_linear() {
-    assert_linear_for(false, &|world| {
-        let objects: Vec<_> = world.objects.keys().cloned().collect();
-        let mut wakes = Wake::default();
+    assert_linear_for(false, &|view| {
+        let objects: Vec<_> = view.objects.keys().cloned().collect();
+        let mut wakes = Wakes::default();
         for object in &objects {
-            world.sees(object, Known::Missing, &mut wakes);
-            world.sees(object, Known::Unknown, &mut wakes);
+            view.sees(object, Known::Missing, &mut wakes);
+            view.sees(object, Known::Unknown, &mut wakes);
         }
     });
 }

@@ -13,7 +13,6 @@ use berth_api::GroupVersionResource;
 use berth_api::work::{
     Manifest, ManifestResourceMeta, ManifestWork, ManifestWorkExecutor, UpdateStrategyType,
 };
-use berth_reconcile::{Item, Meta, now};
 use berth_work_core::config::{Configs, Identity, Picked, Rules};
 use berth_work_core::evaluate::{Evaluated, FeedbackSettings, Programs, evaluate};
 use berth_work_core::spending::Spending;
@@ -22,8 +21,6 @@ use berth_work_core::{
 };
 use serde_json::Value;
 
-use super::call::Path;
-use super::facts::Fact;
 use super::rows::KindId;
 
 /// An object that differs is kept until it is repaired, if it is not larger.
@@ -34,21 +31,25 @@ const ALL_KEPT: usize = 4 * 1024 * 1024;
 
 /// An object on the managed cluster.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct ObjectId {
-    pub(crate) kind: KindId,
+pub struct ObjectId {
+    pub kind: KindId,
     /// The namespace, a slash, and the name.
-    pub(crate) place: Arc<str>,
+    pub place: Arc<str>,
 }
 
 /// A manifest of a ManifestWork, mapped to an object. A work may have thousands: what they have in common is shared.
 #[derive(Debug)]
-pub(crate) struct Entry {
-    pub(crate) work: Arc<str>,
-    pub(crate) object: ObjectId,
-    pub(crate) served: Arc<Served>,
-    pub(crate) owner: Arc<Owner>,
+pub struct Entry {
+    /// The ManifestWork.
+    pub work: Arc<str>,
+    /// The object.
+    pub object: ObjectId,
+    /// Its kind.
+    pub served: Arc<Served>,
+    /// Its owner: the AppliedManifestWork.
+    pub owner: Arc<Owner>,
     /// Equal for manifests that prescribe the same in the same way.
-    pub(crate) stamp: u64,
+    pub stamp: u64,
     source: Arc<ManifestWork>,
     ordinal: u32,
     picked: Picked,
@@ -57,39 +58,54 @@ pub(crate) struct Entry {
 
 /// A kind as manifests name it, and its resource.
 #[derive(Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Served {
-    pub(crate) kind: String,
-    pub(crate) resource: GroupVersionResource,
-    pub(crate) is_namespaced: bool,
+pub struct Served {
+    pub kind: String,
+    pub resource: GroupVersionResource,
+    pub is_namespaced: bool,
 }
 
 /// The manifest of an object that was applied before the present one, without its ManifestWork.
 #[derive(Clone, Debug)]
-pub(crate) struct Former {
+pub struct Former {
     stamp: u64,
     manifest: Manifest,
 }
 
 /// All manifests that are mapped, by object. Clones share them.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Prescriptions {
+pub struct Prescriptions {
     all: Arc<RwLock<HashMap<ObjectId, Vec<Arc<Entry>>>>>,
     /// The bytes of the objects that are kept until they are repaired.
     kept: Arc<AtomicUsize>,
 }
 
+/// An object of the managed cluster, as it was read.
+#[derive(Clone, Copy, Debug)]
+pub struct ObjectItem<'a> {
+    /// Empty for a cluster-scoped object.
+    pub namespace: &'a str,
+    /// Its name.
+    pub name: &'a str,
+    /// Its UID.
+    pub uid: &'a str,
+    /// The resourceVersion.
+    pub version: &'a str,
+    /// The object as JSON.
+    pub json: &'a [u8],
+}
+
 /// An object that is kept as JSON. Its bytes are counted in a sum until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Kept {
+pub struct Kept {
     json: Box<[u8]>,
     sum: Arc<AtomicUsize>,
 }
 
 /// What evaluates objects, and notes what that costs.
 #[derive(Debug)]
-pub(crate) struct Evaluator {
-    pub(crate) feedback: FeedbackSettings,
-    pub(crate) programs: Programs,
+pub struct Evaluator {
+    feedback: FeedbackSettings,
+    programs: Programs,
     cuts: Cuts,
     spending: Mutex<Spending>,
     clock: fn() -> Instant,
@@ -97,7 +113,7 @@ pub(crate) struct Evaluator {
 
 /// What is known of an object.
 #[derive(Clone, Debug)]
-pub(crate) enum Known {
+pub enum Known {
     /// It has not been read since a manifest prescribes it.
     Unknown,
     /// It does not exist.
@@ -108,39 +124,41 @@ pub(crate) enum Known {
 
 /// An object that manifests prescribe, as it was when it arrived.
 #[derive(Debug)]
-pub(crate) struct Arrived {
-    pub(crate) uid: Box<str>,
-    pub(crate) version: Box<str>,
+pub struct Arrived {
+    /// Its UID.
+    pub uid: Box<str>,
+    /// Its resourceVersion.
+    pub version: Box<str>,
     /// What each manifest makes of it, except those of works that have to wait as they cost too much.
-    pub(crate) judged: Vec<Judged>,
+    pub judged: Vec<Judged>,
     /// The object, if it is to be written, and there is room.
-    pub(crate) live: Option<Kept>,
+    pub live: Option<Kept>,
 }
 
 /// What a manifest makes of an object.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Judged {
-    pub(crate) work: Arc<str>,
-    pub(crate) stamp: u64,
-    pub(crate) verdict: Verdict,
-    pub(crate) evaluated: Evaluated,
+pub struct Judged {
+    pub work: Arc<str>,
+    pub stamp: u64,
+    pub verdict: Verdict,
+    pub evaluated: Evaluated,
 }
 
 // === impl ObjectId ===
 
 impl ObjectId {
-    pub(crate) fn new(kind: KindId, namespace: &str, name: &str) -> Self {
+    pub fn new(kind: KindId, namespace: &str, name: &str) -> Self {
         Self {
             kind,
             place: format!("{namespace}/{name}").into(),
         }
     }
 
-    pub(crate) fn namespace(&self) -> &str {
+    pub fn namespace(&self) -> &str {
         self.place.split_once('/').map_or("", |(it, _)| it)
     }
 
-    pub(crate) fn name(&self) -> &str {
+    pub fn name(&self) -> &str {
         self.place.split_once('/').map_or("", |(_, it)| it)
     }
 }
@@ -149,7 +167,7 @@ impl ObjectId {
 
 impl Entry {
     /// The manifest at this position of the work, mapped to an object of this kind.
-    pub(crate) fn new(
+    pub fn new(
         (work, source): (&Arc<str>, &Arc<ManifestWork>),
         configs: &Configs<'_>,
         manifest: &Prescribed,
@@ -177,7 +195,7 @@ impl Entry {
     ///
     /// # Errors
     /// The manifest or its strategy is invalid.
-    pub(crate) fn applying(
+    pub fn applying(
         &self,
         before: Option<&Former>,
         evaluator: &Evaluator,
@@ -202,12 +220,12 @@ impl Entry {
     }
 
     /// The manifest, as it is stored.
-    pub(crate) fn manifest(&self) -> Option<&Manifest> {
+    pub fn manifest(&self) -> Option<&Manifest> {
         self.source.spec.workload.manifests.get(self.ordinal())
     }
 
     /// What has to be known of the manifest when another one has taken its place.
-    pub(crate) fn former(&self) -> Option<Former> {
+    pub fn former(&self) -> Option<Former> {
         self.manifest().map(|manifest| Former {
             stamp: self.stamp,
             manifest: manifest.clone(),
@@ -215,7 +233,7 @@ impl Entry {
     }
 
     /// The object, as the status names it.
-    pub(crate) fn meta(&self) -> ManifestResourceMeta {
+    pub fn meta(&self) -> ManifestResourceMeta {
         let resource = &self.served.resource;
         ManifestResourceMeta {
             group: resource.group.clone(),
@@ -229,7 +247,7 @@ impl Entry {
     }
 
     /// The position of the manifest in the ManifestWork.
-    pub(crate) fn ordinal(&self) -> usize {
+    pub fn ordinal(&self) -> usize {
         usize::try_from(self.ordinal).unwrap_or(usize::MAX)
     }
 
@@ -244,38 +262,29 @@ impl Entry {
     }
 
     /// The rules of the ManifestWork for the object.
-    pub(crate) fn rules(&self) -> Rules<'_> {
+    pub fn rules(&self) -> Rules<'_> {
         Rules::picked(&self.source.spec.manifest_configs, self.picked)
     }
 
     /// Returns true if the object is only read.
-    pub(crate) fn is_read_only(&self) -> bool {
+    pub fn is_read_only(&self) -> bool {
         let strategy = self.rules().strategy;
         strategy.is_some_and(|it| it.r#type == UpdateStrategyType::ReadOnly)
     }
 
     /// Remembers what differs after a write, because the API server normalizes it.
-    pub(crate) fn settle(&self, settled: Settled) {
+    pub fn settle(&self, settled: Settled) {
         *self.settled.lock().unwrap_or_else(PoisonError::into_inner) = settled;
     }
 
     /// Takes over what was remembered for an equal manifest.
-    pub(crate) fn inherit(&self, from: &Self) {
+    pub fn inherit(&self, from: &Self) {
         let settled = from.settled.lock().unwrap_or_else(PoisonError::into_inner);
         self.settle(settled.clone());
     }
 
-    /// The path of the object.
-    pub(crate) fn path(&self) -> Path<'_> {
-        Path {
-            resource: &self.served.resource,
-            namespace: self.object.namespace(),
-            name: self.object.name(),
-        }
-    }
-
     /// The executor of the ManifestWork.
-    pub(crate) fn executor(&self) -> Option<&ManifestWorkExecutor> {
+    pub fn executor(&self) -> Option<&ManifestWorkExecutor> {
         self.source.spec.executor.as_ref()
     }
 
@@ -283,7 +292,7 @@ impl Entry {
     ///
     /// # Errors
     /// The manifest is invalid.
-    pub(crate) fn prescribed(&self) -> Result<Prescribed, Unusable> {
+    pub fn prescribed(&self) -> Result<Prescribed, Unusable> {
         let manifest = self.manifest();
         self.read(manifest.ok_or(Unusable::NotAnObject)?)
     }
@@ -312,12 +321,12 @@ impl Entry {
     }
 
     /// Returns true if the manifest has fields to ignore, and to cut them costs something.
-    pub(crate) fn cuts(&self, evaluator: &Evaluator) -> bool {
+    pub fn cuts(&self, evaluator: &Evaluator) -> bool {
         self.rules().cuts() && !evaluator.cuts.of(&self.work, self.stamp).is_kept()
     }
 
     /// Returns true if to look at the object costs something that its work pays for.
-    pub(crate) fn costs(&self, evaluator: &Evaluator) -> bool {
+    pub fn costs(&self, evaluator: &Evaluator) -> bool {
         let rules = self.rules();
         !rules.feedback.is_empty() || !rules.conditions.is_empty() || self.cuts(evaluator)
     }
@@ -348,18 +357,19 @@ impl Entry {
 // === impl Evaluator ===
 
 impl Evaluator {
-    pub(crate) fn new(feedback: FeedbackSettings) -> Self {
+    /// `clock`: the time, to measure what an evaluation takes.
+    pub fn new(feedback: FeedbackSettings, clock: fn() -> Instant) -> Self {
         Self {
             feedback,
             programs: Programs::default(),
             cuts: Cuts::default(),
             spending: Mutex::default(),
-            clock: || now().instant,
+            clock,
         }
     }
 
     /// Until when the work has to wait before it costs more; `None` if it may.
-    pub(crate) fn waits(&self, work: &str) -> Option<Instant> {
+    pub fn waits(&self, work: &str) -> Option<Instant> {
         let mut spending = self.spending();
         if spending.is_idle() {
             return None;
@@ -385,7 +395,7 @@ impl Evaluator {
 // === impl Former ===
 
 impl Former {
-    pub(crate) fn manifest(&self) -> &Manifest {
+    pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }
 }
@@ -394,12 +404,13 @@ impl Former {
 
 impl Prescriptions {
     /// The manifests that prescribe an object.
-    pub(crate) fn of(&self, object: &ObjectId) -> Vec<Arc<Entry>> {
+    pub fn of(&self, object: &ObjectId) -> Vec<Arc<Entry>> {
         let all = self.all.read().unwrap_or_else(PoisonError::into_inner);
         all.get(object).cloned().unwrap_or_default()
     }
 
-    pub(crate) fn add(&self, entry: &Arc<Entry>) {
+    /// Notes a manifest.
+    pub fn add(&self, entry: &Arc<Entry>) {
         let mut all = self.all.write().unwrap_or_else(PoisonError::into_inner);
         // Usually there is one.
         let entries = all.entry(entry.object.clone());
@@ -408,7 +419,7 @@ impl Prescriptions {
     }
 
     /// Returns true if no other manifest prescribes the object.
-    pub(crate) fn remove(&self, entry: &Arc<Entry>) -> bool {
+    pub fn remove(&self, entry: &Arc<Entry>) -> bool {
         let mut all = self.all.write().unwrap_or_else(PoisonError::into_inner);
         let Some(entries) = all.get_mut(&entry.object) else {
             return true;
@@ -421,28 +432,23 @@ impl Prescriptions {
         is_last
     }
 
-    /// Reads an object of this kind. `may`: the work of this manifest need not wait, whatever it costs.
+    /// Compares an object of this kind with its manifests. `may`: the work of this manifest need not wait, whatever it costs. `None`: no
+    /// manifest prescribes it.
     ///
     /// # Errors
     /// It is not JSON.
-    pub(crate) fn read(
+    pub fn read(
         &self,
         kind: KindId,
-        item: &Item<'_>,
+        item: &ObjectItem<'_>,
         evaluator: &Evaluator,
         may: Option<&Entry>,
-    ) -> Result<Fact, serde_json::Error> {
-        let Meta {
-            namespace,
-            name,
-            uid,
-            resource_version,
-        } = &item.meta;
-        let entries = self.of(&ObjectId::new(kind, namespace, name));
+    ) -> Result<Option<Arrived>, serde_json::Error> {
+        let entries = self.of(&ObjectId::new(kind, item.namespace, item.name));
         if entries.is_empty() {
-            return Ok(Fact::Foreign);
+            return Ok(None);
         }
-        let object: Value = item.parse()?;
+        let object: Value = serde_json::from_slice(item.json)?;
         let may_cost = |entry: &&Arc<Entry>| {
             may.is_some_and(|it| std::ptr::eq(it, Arc::as_ptr(entry)))
                 || evaluator.waits(&entry.work).is_none()
@@ -453,9 +459,9 @@ impl Prescriptions {
         let due = entries.iter().filter(may_cost);
         judged.extend(due.map(|entry| entry.judge(&object, evaluator)));
         let is_due = judged.iter().any(|it| it.verdict.write);
-        Ok(Fact::Object(Arrived {
-            uid: uid.as_str().into(),
-            version: resource_version.as_str().into(),
+        Ok(Some(Arrived {
+            uid: item.uid.into(),
+            version: item.version.into(),
             judged,
             live: (is_due.then(|| Kept::new(item.json, &self.kept))).flatten(),
         }))
@@ -476,7 +482,7 @@ impl Kept {
     }
 
     /// The object.
-    pub(crate) fn read(&self) -> Option<Value> {
+    pub fn read(&self) -> Option<Value> {
         serde_json::from_slice(&self.json).ok()
     }
 }
@@ -491,7 +497,7 @@ impl Drop for Kept {
 
 impl Known {
     /// What a manifest makes of the object, if it was compared with it.
-    pub(crate) fn judged(&self, entry: &Entry) -> Option<&Judged> {
+    pub fn judged(&self, entry: &Entry) -> Option<&Judged> {
         match self {
             Self::Present(arrived) => arrived.of(entry),
             Self::Unknown | Self::Missing => None,
@@ -503,7 +509,7 @@ impl Known {
 
 impl Arrived {
     /// What a manifest makes of the object, if it was compared with it.
-    pub(crate) fn of(&self, entry: &Entry) -> Option<&Judged> {
+    pub fn of(&self, entry: &Entry) -> Option<&Judged> {
         (self.judged.iter()).find(|it| it.work == entry.work && it.stamp == entry.stamp)
     }
 }

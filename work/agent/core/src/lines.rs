@@ -8,11 +8,11 @@ const MOST: u32 = 100;
 const WINDOW: Duration = Duration::from_secs(60);
 
 /// Upper bound on the bytes of an error in a line, as in an Event.
-pub(crate) const LONGEST: usize = 1024;
+pub const LONGEST: usize = 1024;
 
 /// The lines that were written in the present window.
 #[derive(Debug, Default)]
-pub(crate) struct Lines {
+pub struct Lines {
     since: Option<Instant>,
     written: u32,
     left_out: u64,
@@ -22,7 +22,7 @@ pub(crate) struct Lines {
 
 impl Lines {
     /// Counts a line. Returns how many were left out before it; `None`: it is left out, too.
-    pub(crate) fn next(&mut self, now: Instant) -> Option<u64> {
+    pub fn next(&mut self, now: Instant) -> Option<u64> {
         let is_over = |it: Instant| now.saturating_duration_since(it) >= WINDOW;
         if self.since.is_none_or(is_over) {
             (self.since, self.written) = (Some(now), 0);

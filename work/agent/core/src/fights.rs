@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::progress::doubled;
+use super::wait::doubled;
 
 /// The first wait. It doubles with each repair of the same difference.
 const FIRST: Duration = Duration::from_secs(1);
@@ -15,7 +15,7 @@ const QUIET: Duration = Duration::from_secs(60);
 
 /// The repairs of one object.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Fight {
+pub struct Fight {
     /// In a box: most objects are never repaired.
     last: Option<Box<Repair>>,
 }
@@ -32,7 +32,7 @@ struct Repair {
 
 impl Fight {
     /// Notes that these fields were repaired. Returns true if another client changes them again and again.
-    pub(crate) fn repaired(&mut self, fields: &str, now: Instant) -> bool {
+    pub fn repaired(&mut self, fields: &str, now: Instant) -> bool {
         let again = self.last.as_ref().is_some_and(|last| {
             last.fields == fields && now.saturating_duration_since(last.at) < last.quiet()
         });
@@ -49,14 +49,14 @@ impl Fight {
     }
 
     /// When these fields may be repaired; `None`: now.
-    pub(crate) fn until(&self, fields: &str, now: Instant) -> Option<Instant> {
+    pub fn until(&self, fields: &str, now: Instant) -> Option<Instant> {
         let last = self.last.as_ref()?;
         let until = last.at + last.wait();
         (last.fields == fields && until > now).then_some(until)
     }
 
     /// What another client changes again and again, and until when that counts.
-    pub(crate) fn is_on(&self, now: Instant) -> Option<(&str, Instant)> {
+    pub fn is_on(&self, now: Instant) -> Option<(&str, Instant)> {
         let last = self.last.as_ref()?;
         let over = last.at + last.quiet();
         (last.times > 1 && over > now).then_some((&last.fields, over))
