@@ -206,7 +206,9 @@ impl Pass {
         wakes: &mut Wakes,
     ) -> Next {
         let mut reply = reply;
-        if !self.is_current(view) && !matches!(self.stage, Stage::Ended(_)) {
+        // A list that was written is of these manifests, whatever has come since.
+        let is_over = matches!(self.stage, Stage::Ended(_) | Stage::Listed { .. });
+        if !is_over && !self.is_current(view) {
             self.stage = Stage::Ended(End::Replaced);
             // What was written has to be known: the new manifests may not have it.
             if let Some((entry, may_spend)) = self.shows.take() {

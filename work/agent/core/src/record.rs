@@ -62,7 +62,7 @@ impl View {
         let stale = stale(&recorded, &listed);
         let remove = stale.remove.into_iter().cloned().collect();
         let mut kept: Vec<_> = stale.held.into_iter().cloned().collect();
-        let existing = existing(self, progress, &stored, &mut kept);
+        let existing = existing(self, progress, &recorded, &mut kept);
         let mut record = Record {
             stored,
             existing,
@@ -152,23 +152,24 @@ fn with_unlisted<'a>(
     unlisted.iter().chain(stored).cloned()
 }
 
-/// The entries of the manifests whose objects exist. What is not known of an object changes nothing in its stored entry.
+/// The entries of the manifests whose objects exist. What is not known of an object changes nothing in its entry, stored
+/// or not yet.
 fn existing(
     view: &View,
     progress: &Progress,
-    stored: &[AppliedManifestResourceMeta],
+    listed: &[AppliedManifestResourceMeta],
     kept: &mut Vec<AppliedManifestResourceMeta>,
 ) -> Vec<AppliedManifestResourceMeta> {
     let mut existing = Vec::new();
     // Of several entries of one object the first counts.
-    let stored: HashMap<_, _> = stored.iter().rev().map(|it| (identity(it), it)).collect();
+    let listed: HashMap<_, _> = listed.iter().rev().map(|it| (identity(it), it)).collect();
     for entry in progress.entries() {
         match view.known(entry) {
             Known::Present(arrived) => existing.push(meta(entry, &arrived.uid)),
             Known::Missing => {}
             Known::Unknown => {
                 let of = meta(entry, "");
-                kept.extend(stored.get(&identity(&of)).copied().cloned());
+                kept.extend(listed.get(&identity(&of)).copied().cloned());
             }
         }
     }
@@ -236,7 +237,13 @@ pub(crate) fn unrecorded(
             Known::Present(arrived) => Some(meta(entry, &arrived.uid)),
             Known::Unknown | Known::Missing => None,
         });
-    let all = progress.unlisted.iter().cloned().chain(existing);
+    let existing: Vec<_> = existing.collect();
+    // An object may have been made anew since.
+    let present: HashSet<_> = existing.iter().map(identity).collect();
+    let former = progress.unlisted.iter();
+    let former = former.filter(|it| !present.contains(&identity(it)));
+    let all: Vec<_> = former.chain(&existing).cloned().collect();
     let stored: HashSet<_> = stored.iter().collect();
+    let all = all.into_iter();
     all.filter(|it| !stored.contains(it)).collect()
 }

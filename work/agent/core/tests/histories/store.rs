@@ -1,0 +1,98 @@
+//! An API server's objects of one kind, with what watches report of them.
+
+use std::collections::BTreeMap;
+
+use berth_api::plan::{Action, Write};
+use serde_json::{Value, json};
+
+/// Objects by name, and their changes in order. `None`: the object is gone.
+#[derive(Default)]
+pub(crate) struct Store {
+    objects: BTreeMap<String, Value>,
+    pub(crate) log: Vec<(String, Option<Value>)>,
+    uids: u64,
+}
+
+impl Store {
+    pub(crate) fn only(&self) -> Option<Value> {
+        self.objects.values().next().cloned()
+    }
+
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&String, &Value)> {
+        self.objects.iter()
+    }
+
+    pub(crate) fn create(&mut self, name: &str, mut object: Value) {
+        self.uids += 1;
+        object["metadata"]["uid"] = json!(format!("uid-{}", self.uids));
+        object["metadata"]["generation"] = json!(1);
+        self.put(name, object);
+    }
+
+    /// A change of the spec by a user.
+    pub(crate) fn edit(&mut self, name: &str, change: impl FnOnce(&mut Value)) {
+        if let Some(mut object) = self.objects.get(name).cloned() {
+            change(&mut object);
+            let generation = object["metadata"]["generation"].as_i64().unwrap() + 1;
+            object["metadata"]["generation"] = json!(generation);
+            self.put(name, object);
+        }
+    }
+
+    pub(crate) fn delete(&mut self, name: &str) {
+        if let Some(mut object) = self.objects.get(name).cloned() {
+            object["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+            self.put(name, object);
+        }
+    }
+
+    /// Carries out a write. Returns false if it is refused: then the object is another one than it was made for.
+    pub(crate) fn write(&mut self, write: Write) -> bool {
+        let name = write.target.name;
+        match write.action {
+            Action::Create { body } => {
+                if !self.objects.contains_key(&name) {
+                    self.create(&name, body);
+                }
+                true
+            }
+            Action::Delete { uid, .. } => {
+                let is_same = |it: &Value| it["metadata"]["uid"] == uid.as_str();
+                let found = self.objects.get(&name).is_some_and(is_same);
+                if found {
+                    self.delete(&name);
+                }
+                found
+            }
+            Action::Patch { body, .. } => {
+                let Some(mut object) = self.objects.get(&name).cloned() else {
+                    return false;
+                };
+                let (is, of) = (&object["metadata"], &body["metadata"]);
+                let is_same = ["uid", "resourceVersion"]
+                    .iter()
+                    .all(|it| of[it].is_null() || of[it] == is[it]);
+                if is_same {
+                    json_patch::merge(&mut object, &body);
+                    self.put(&name, object);
+                }
+                is_same
+            }
+            other => panic!("the model does not know {other:?}"),
+        }
+    }
+
+    fn put(&mut self, name: &str, mut object: Value) {
+        object["metadata"]["resourceVersion"] = json!((self.log.len() + 1).to_string());
+        let finalizers = object["metadata"]["finalizers"].as_array();
+        let is_gone = object["metadata"]["deletionTimestamp"].is_string()
+            && finalizers.is_none_or(Vec::is_empty);
+        if is_gone {
+            self.objects.remove(name);
+            self.log.push((name.to_owned(), None));
+        } else {
+            self.objects.insert(name.to_owned(), object.clone());
+            self.log.push((name.to_owned(), Some(object)));
+        }
+    }
+}
