@@ -1,5 +1,7 @@
 //! What tests share: a model of an API server that holds one object, and short forms.
 
+#![allow(clippy::unwrap_used, reason = "tests")]
+
 mod fields;
 mod server;
 
