@@ -189,11 +189,13 @@ fn the_order_of_keys_does_not_matter(
         ..Style::default()
     };
     let text = rewritten(review, style, dice);
-    assert_eq!(
-        ask(FakeHub::Sample, webhook, text.as_bytes(), now()),
-        *said,
-        "the order of keys: {text}"
-    );
+    let shuffled = ask(FakeHub::Sample, webhook, text.as_bytes(), now());
+    if said.json["response"]["auditAnnotations"]["outcome"] == "malformed" {
+        // Of several fields of a wrong type the first one is named.
+        let of = |said: &Said| (said.allowed, said.code, said.reason);
+        return assert_eq!(of(&shuffled), of(said), "the order of keys: {text}");
+    }
+    assert_eq!(shuffled, *said, "the order of keys: {text}");
 }
 
 /// A dry run, the version of the review, and a deletionTimestamp on the submitted object do not matter.
