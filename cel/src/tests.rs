@@ -9,7 +9,7 @@ use serde_json::json;
 use super::*;
 
 /// One line for each expression: what it says, and its text.
-const EXPRESSIONS: &str = include_str!("expressions.txt");
+const EXPRESSIONS: &str = include_str!("tests/expressions.txt");
 
 const ENVIRONMENT: Environment = Environment {
     variables: &["managedCluster", "unset"],
@@ -275,7 +275,7 @@ fn a_budget_is_shared_by_expressions() {
     assert!(budget < 20, "{budget}");
     assert_eq!(
         expression.holds(&cluster, &mut budget),
-        Err(Failure::TooCostly)
+        Err(EvaluationError::TooCostly)
     );
     assert_eq!(budget, 0);
 }
@@ -329,7 +329,7 @@ fn names_are_those_of_the_environment() {
 
 #[test]
 fn an_expression_without_names_of_the_host_has_a_constant_value() {
-    let error = |message: &str| Err(Failure::Error(message.to_owned()));
+    let error = |message: &str| Err(EvaluationError::Error(message.to_owned()));
     let ten = "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]";
     let costly = format!("{ten}.all(x, {ten}.all(y, {ten}.all(z, true)))");
     for (text, expected) in [

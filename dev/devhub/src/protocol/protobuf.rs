@@ -89,7 +89,7 @@ fn message_of(api_version: &str, kind: &str) -> Option<&'static Message> {
 }
 
 static MESSAGES: LazyLock<HashMap<&'static str, Message>> = LazyLock::new(|| {
-    let lines = include_str!("messages.txt").lines();
+    let lines = include_str!("protobuf/messages.txt").lines();
     let lines = lines.filter(|line| !line.starts_with('#'));
     lines
         .filter_map(|line| {
