@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Host;
-use super::failure::{Evaluated, Failure, charge, error};
+use super::failure::{Evaluated, EvaluationError, charge, error};
 use super::functions::{Function, NO_OVERLOAD, Run};
 use super::operators::{binary, negative};
 use super::parse::{Expr, Macro, MacroKind, Operator};
@@ -130,7 +130,7 @@ impl<'a> Scope<'a> {
 
     fn equal(&mut self, left: &Value, right: &Value) -> Evaluated<bool> {
         self.charge(1)?;
-        (left.equals_within(right, &mut self.steps)).ok_or(Failure::TooCostly)
+        (left.equals_within(right, &mut self.steps)).ok_or(EvaluationError::TooCostly)
     }
 
     fn is_in(&mut self, left: &Value, right: &Value) -> Evaluated {
@@ -171,12 +171,12 @@ impl<'a> Scope<'a> {
         self.charge(size)?;
         for function in overloads {
             let returned = match function.run {
-                Run::Plain(run) => run(args).map_err(Failure::Error),
+                Run::Plain(run) => run(args).map_err(EvaluationError::Error),
                 Run::Priced(run) => run(args, &mut self.steps),
-                Run::Host => (self.host.call(function.name, args)).map_err(Failure::Error),
+                Run::Host => (self.host.call(function.name, args)).map_err(EvaluationError::Error),
             };
             match returned {
-                Err(Failure::Error(message)) if message == NO_OVERLOAD => {}
+                Err(EvaluationError::Error(message)) if message == NO_OVERLOAD => {}
                 returned => {
                     let value = returned?;
                     self.charge(value.size())?;
@@ -195,8 +195,8 @@ impl<'a> Scope<'a> {
                 Ok(Value::Bool(value)) if value == deciding => return Ok(Value::Bool(deciding)),
                 Ok(Value::Bool(_)) => {}
                 Ok(_) => failure = failure.or_else(|| Some(NO_OVERLOAD.to_owned())),
-                Err(Failure::TooCostly) => return Err(Failure::TooCostly),
-                Err(Failure::Error(message)) => failure = failure.or(Some(message)),
+                Err(EvaluationError::TooCostly) => return Err(EvaluationError::TooCostly),
+                Err(EvaluationError::Error(message)) => failure = failure.or(Some(message)),
             }
         }
         failure.map_or(Ok(Value::Bool(!deciding)), error)
@@ -267,8 +267,8 @@ impl<'a> Scope<'a> {
             match self.holds(it, item) {
                 Ok(value) if value == deciding => return Ok(Value::Bool(deciding)),
                 Ok(_) => {}
-                Err(Failure::TooCostly) => return Err(Failure::TooCostly),
-                Err(Failure::Error(message)) => failure = failure.or(Some(message)),
+                Err(EvaluationError::TooCostly) => return Err(EvaluationError::TooCostly),
+                Err(EvaluationError::Error(message)) => failure = failure.or(Some(message)),
             }
         }
         failure.map_or(Ok(Value::Bool(!deciding)), error)

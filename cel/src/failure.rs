@@ -4,7 +4,7 @@ use super::value::Value;
 
 /// Why an expression has no value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Failure {
+pub enum EvaluationError {
     /// An error that `||` and `&&` can absorb.
     Error(String),
     /// The budget is spent.
@@ -12,15 +12,15 @@ pub enum Failure {
 }
 
 /// The result of an evaluation.
-pub(super) type Evaluated<T = Value> = Result<T, Failure>;
+pub(super) type Evaluated<T = Value> = Result<T, EvaluationError>;
 
 pub(super) fn error<T>(message: impl Into<String>) -> Evaluated<T> {
-    Err(Failure::Error(message.into()))
+    Err(EvaluationError::Error(message.into()))
 }
 
-// === impl Failure ===
+// === impl EvaluationError ===
 
-impl From<String> for Failure {
+impl From<String> for EvaluationError {
     fn from(message: String) -> Self {
         Self::Error(message)
     }
@@ -30,5 +30,5 @@ impl From<String> for Failure {
 pub(super) fn charge(budget: &mut u64, steps: u64) -> Evaluated<()> {
     let left = budget.checked_sub(steps);
     *budget = left.unwrap_or_default();
-    left.map(|_| ()).ok_or(Failure::TooCostly)
+    left.map(|_| ()).ok_or(EvaluationError::TooCostly)
 }

@@ -7,11 +7,11 @@ pub const LONGEST: usize = 16 * 1024;
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Token {
     pub(super) at: usize,
-    pub(super) kind: Kind,
+    pub(super) kind: TokenKind,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Kind {
+pub(super) enum TokenKind {
     Int(u64),
     Uint(u64),
     Double(f64),
@@ -47,7 +47,7 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Token>, (usize, String)> {
         lexer.skip_space();
         let at = lexer.at;
         let kind = lexer.next().map_err(|message| (at, message))?;
-        let is_end = kind == Kind::End;
+        let is_end = kind == TokenKind::End;
         tokens.push(Token { at, kind });
         if is_end {
             return Ok(tokens);
@@ -79,10 +79,10 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    fn next(&mut self) -> Result<Kind, String> {
+    fn next(&mut self) -> Result<TokenKind, String> {
         let rest = self.rest();
         let Some(first) = rest.chars().next() else {
-            return Ok(Kind::End);
+            return Ok(TokenKind::End);
         };
         let second = rest.as_bytes().get(1).copied().unwrap_or_default();
         if first.is_ascii_digit() || first == '.' && second.is_ascii_digit() {
@@ -95,22 +95,22 @@ impl<'a> Lexer<'a> {
             let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
             let end = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
             self.at += end;
-            return Ok(Kind::Name(rest[..end].to_owned()));
+            return Ok(TokenKind::Name(rest[..end].to_owned()));
         }
         if first == '`' {
             let end = rest[1..]
                 .find('`')
                 .ok_or("a name in backquotes has no end")?;
             self.at += end + 2;
-            return Ok(Kind::Name(rest[1..=end].to_owned()));
+            return Ok(TokenKind::Name(rest[1..=end].to_owned()));
         }
         let sign = SIGNS.into_iter().find(|sign| rest.starts_with(sign));
         let sign = sign.ok_or_else(|| format!("unexpected character {first:?}"))?;
         self.at += sign.len();
-        Ok(Kind::Sign(sign))
+        Ok(TokenKind::Sign(sign))
     }
 
-    fn number(&mut self) -> Result<Kind, String> {
+    fn number(&mut self) -> Result<TokenKind, String> {
         let rest = self.rest();
         let bytes = rest.as_bytes();
         let digits = |from: usize, is_digit: fn(&u8) -> bool| {
@@ -144,7 +144,7 @@ impl<'a> Lexer<'a> {
         let wrong = || format!("{number} is not a number");
         self.at += end;
         if is_double {
-            return number.parse().map(Kind::Double).map_err(|_| wrong());
+            return number.parse().map(TokenKind::Double).map_err(|_| wrong());
         }
         let value = if is_hex {
             u64::from_str_radix(&number[2..], 16)
@@ -154,13 +154,13 @@ impl<'a> Lexer<'a> {
         let value = value.map_err(|_| wrong())?;
         if matches!(bytes.get(end), Some(b'u' | b'U')) {
             self.at += 1;
-            return Ok(Kind::Uint(value));
+            return Ok(TokenKind::Uint(value));
         }
-        Ok(Kind::Int(value))
+        Ok(TokenKind::Int(value))
     }
 
     /// Reads a string or bytes; `None` if another token follows.
-    fn string(&mut self) -> Option<Result<Kind, String>> {
+    fn string(&mut self) -> Option<Result<TokenKind, String>> {
         let rest = self.rest();
         // A prefix has at most two letters.
         let mut beginning = rest.bytes().take(3);
@@ -201,11 +201,11 @@ impl<'a> Lexer<'a> {
         }
         self.at += prefix + at + quote.len();
         if is_bytes {
-            return Some(Ok(Kind::Bytes(bytes)));
+            return Some(Ok(TokenKind::Bytes(bytes)));
         }
         // Escapes of strings are characters, so this is UTF-8.
         let string = String::from_utf8(bytes).map_err(|_| "a string is not UTF-8".to_owned());
-        Some(string.map(Kind::String))
+        Some(string.map(TokenKind::String))
     }
 }
 

@@ -33,7 +33,7 @@ use eval::Scope;
 use parse::Expr;
 
 pub use cost::ASSUMED_ITEMS;
-pub use failure::Failure;
+pub use failure::EvaluationError;
 pub use functions::{Function, NO_OVERLOAD};
 pub use lex::LONGEST;
 pub use value::{Key, Value};
@@ -142,7 +142,7 @@ impl Expression {
     ///
     /// # Errors
     /// The expression fails, or is too costly.
-    pub fn evaluate(&self, host: &dyn Host, budget: &mut u64) -> Result<Value, Failure> {
+    pub fn evaluate(&self, host: &dyn Host, budget: &mut u64) -> Result<Value, EvaluationError> {
         let granted = BUDGET.min(*budget);
         let mut scope = Scope {
             host,
@@ -157,7 +157,7 @@ impl Expression {
     /// The value, if it is the same for every host. What it costs is taken from the budget: an expression has no value that costs more, or more
     /// than a few thousand steps.
     #[must_use]
-    pub fn constant(&self, budget: &mut u64) -> Option<Result<Value, Failure>> {
+    pub fn constant(&self, budget: &mut u64) -> Option<Result<Value, EvaluationError>> {
         if self.uses_host {
             return None;
         }
@@ -165,17 +165,17 @@ impl Expression {
         let mut left = granted;
         let value = self.evaluate(&NoHost, &mut left);
         *budget -= granted - left;
-        (value.as_ref().err() != Some(&Failure::TooCostly)).then_some(value)
+        (value.as_ref().err() != Some(&EvaluationError::TooCostly)).then_some(value)
     }
 
     /// Evaluates the expression as a condition.
     ///
     /// # Errors
     /// As [`Self::evaluate`]; and the value is not a bool.
-    pub fn holds(&self, host: &dyn Host, budget: &mut u64) -> Result<bool, Failure> {
+    pub fn holds(&self, host: &dyn Host, budget: &mut u64) -> Result<bool, EvaluationError> {
         match self.evaluate(host, budget)? {
             Value::Bool(value) => Ok(value),
-            other => Err(Failure::Error(format!(
+            other => Err(EvaluationError::Error(format!(
                 "the value is a {}, not a bool",
                 other.type_name()
             ))),
@@ -289,9 +289,9 @@ impl fmt::Display for Mistake {
     }
 }
 
-// === impl Failure ===
+// === impl EvaluationError ===
 
-impl fmt::Display for Failure {
+impl fmt::Display for EvaluationError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Error(message) => f.write_str(message),

@@ -1,6 +1,6 @@
 //! The operators of values, apart from equality and `in`, which are charged while they compare.
 
-use super::failure::{Evaluated, Failure, error};
+use super::failure::{Evaluated, EvaluationError, error};
 use super::functions::NO_OVERLOAD;
 use super::parse::Operator;
 use super::value::Value;
@@ -13,8 +13,8 @@ pub(super) fn negative(value: &Value) -> Evaluated {
     }
 }
 
-fn overflow() -> Failure {
-    Failure::Error("integer overflow".to_owned())
+fn overflow() -> EvaluationError {
+    EvaluationError::Error("integer overflow".to_owned())
 }
 
 pub(super) fn binary(operator: Operator, left: &Value, right: &Value) -> Evaluated {

@@ -1,7 +1,7 @@
 //! The syntax of CEL expressions. Nesting is bounded while parsing, so that neither parsing nor evaluating exhausts the stack.
 
 use super::functions::Function;
-use super::lex::{Kind, Token, tokens};
+use super::lex::{Token, TokenKind, tokens};
 use super::value::Value;
 
 /// The deepest nesting, in nodes of the tree.
@@ -125,7 +125,7 @@ pub(super) fn parse(text: &str) -> Result<Expr, (usize, String)> {
     };
     let expr = parser.expression()?;
     match parser.peek() {
-        Kind::End => Ok(expr.0),
+        TokenKind::End => Ok(expr.0),
         _ => Err(parser.unexpected()),
     }
 }
@@ -144,11 +144,11 @@ type Parsed<T = Node> = Result<T, (usize, String)>;
 // === impl Parser ===
 
 impl Parser {
-    fn peek(&self) -> &Kind {
+    fn peek(&self) -> &TokenKind {
         // The last token is the end, and is never taken.
         self.tokens
             .get(self.next)
-            .map_or(&Kind::End, |token| &token.kind)
+            .map_or(&TokenKind::End, |token| &token.kind)
     }
 
     fn at(&self) -> usize {
@@ -161,16 +161,16 @@ impl Parser {
 
     fn unexpected(&self) -> (usize, String) {
         let message = match self.peek() {
-            Kind::End => "unexpected end".to_owned(),
-            Kind::Sign(sign) => format!("unexpected {sign:?}"),
-            Kind::Name(name) => format!("unexpected {name:?}"),
+            TokenKind::End => "unexpected end".to_owned(),
+            TokenKind::Sign(sign) => format!("unexpected {sign:?}"),
+            TokenKind::Name(name) => format!("unexpected {name:?}"),
             _ => "unexpected literal".to_owned(),
         };
         (self.at(), message)
     }
 
     fn takes(&mut self, sign: &str) -> bool {
-        let is_next = matches!(self.peek(), Kind::Sign(next) if *next == sign);
+        let is_next = matches!(self.peek(), TokenKind::Sign(next) if *next == sign);
         self.next += usize::from(is_next);
         is_next
     }
@@ -230,7 +230,7 @@ impl Parser {
         whole: fn(Vec<Expr>) -> Expr,
     ) -> Parsed {
         let first = part(self)?;
-        if !matches!(self.peek(), Kind::Sign(next) if *next == sign) {
+        if !matches!(self.peek(), TokenKind::Sign(next) if *next == sign) {
             return Ok(first);
         }
         let (mut parts, mut below) = (vec![first.0], first.1);
@@ -246,13 +246,13 @@ impl Parser {
         self.binary(
             |kind| {
                 Some(match kind {
-                    Kind::Sign("==") => Operator::Equal,
-                    Kind::Sign("!=") => Operator::NotEqual,
-                    Kind::Sign("<") => Operator::Less,
-                    Kind::Sign("<=") => Operator::LessOrEqual,
-                    Kind::Sign(">") => Operator::Greater,
-                    Kind::Sign(">=") => Operator::GreaterOrEqual,
-                    Kind::Name(name) if name == "in" => Operator::In,
+                    TokenKind::Sign("==") => Operator::Equal,
+                    TokenKind::Sign("!=") => Operator::NotEqual,
+                    TokenKind::Sign("<") => Operator::Less,
+                    TokenKind::Sign("<=") => Operator::LessOrEqual,
+                    TokenKind::Sign(">") => Operator::Greater,
+                    TokenKind::Sign(">=") => Operator::GreaterOrEqual,
+                    TokenKind::Name(name) if name == "in" => Operator::In,
                     _ => return None,
                 })
             },
@@ -263,8 +263,8 @@ impl Parser {
     fn sum(&mut self) -> Parsed {
         self.binary(
             |kind| match kind {
-                Kind::Sign("+") => Some(Operator::Add),
-                Kind::Sign("-") => Some(Operator::Subtract),
+                TokenKind::Sign("+") => Some(Operator::Add),
+                TokenKind::Sign("-") => Some(Operator::Subtract),
                 _ => None,
             },
             Self::product,
@@ -274,9 +274,9 @@ impl Parser {
     fn product(&mut self) -> Parsed {
         self.binary(
             |kind| match kind {
-                Kind::Sign("*") => Some(Operator::Multiply),
-                Kind::Sign("/") => Some(Operator::Divide),
-                Kind::Sign("%") => Some(Operator::Remainder),
+                TokenKind::Sign("*") => Some(Operator::Multiply),
+                TokenKind::Sign("/") => Some(Operator::Divide),
+                TokenKind::Sign("%") => Some(Operator::Remainder),
                 _ => None,
             },
             Self::unary,
@@ -285,7 +285,7 @@ impl Parser {
 
     fn binary(
         &mut self,
-        operator: fn(&Kind) -> Option<Operator>,
+        operator: fn(&TokenKind) -> Option<Operator>,
         part: fn(&mut Self) -> Parsed,
     ) -> Parsed {
         let mut left = part(self)?;
@@ -309,7 +309,7 @@ impl Parser {
             }
         }
         // The least integer has no positive counterpart.
-        let is_least = minuses == 1 && *self.peek() == Kind::Int(1 << 63);
+        let is_least = minuses == 1 && *self.peek() == TokenKind::Int(1 << 63);
         let (mut expr, mut depth) = if is_least {
             self.next += 1;
             minuses = 0;
@@ -366,26 +366,26 @@ impl Parser {
         let at = self.at();
         let kind = self.peek().clone();
         let literal = match kind {
-            Kind::Int(value) => {
+            TokenKind::Int(value) => {
                 let value =
                     i64::try_from(value).map_err(|_| (at, format!("{value} is no integer")))?;
                 Value::Int(value)
             }
-            Kind::Uint(value) => Value::Uint(value),
-            Kind::Double(value) => Value::Double(value),
-            Kind::String(value) => Value::from(value.as_str()),
-            Kind::Bytes(value) => Value::Bytes(value.into()),
-            Kind::Name(name) => {
+            TokenKind::Uint(value) => Value::Uint(value),
+            TokenKind::Double(value) => Value::Double(value),
+            TokenKind::String(value) => Value::from(value.as_str()),
+            TokenKind::Bytes(value) => Value::Bytes(value.into()),
+            TokenKind::Name(name) => {
                 self.next += 1;
                 return self.named(at, name);
             }
-            Kind::Sign("(") => {
+            TokenKind::Sign("(") => {
                 self.next += 1;
                 let inner = self.expression()?;
                 self.expect(")")?;
                 return Ok(inner);
             }
-            Kind::Sign("[") => {
+            TokenKind::Sign("[") => {
                 self.next += 1;
                 let items = self.list("]", |parser| {
                     let is_optional = parser.takes("?");
@@ -394,7 +394,7 @@ impl Parser {
                 })?;
                 return self.node(Expr::List(items.0), items.1);
             }
-            Kind::Sign("{") => {
+            TokenKind::Sign("{") => {
                 self.next += 1;
                 let entries = self.list("}", |parser| {
                     let is_optional = parser.takes("?");
@@ -405,7 +405,7 @@ impl Parser {
                 })?;
                 return self.node(Expr::Map(entries.0), entries.1);
             }
-            Kind::Sign(".") => {
+            TokenKind::Sign(".") => {
                 // A name from the root.
                 self.next += 1;
                 let name = self.name()?;
@@ -435,7 +435,7 @@ impl Parser {
     }
 
     fn name(&mut self) -> Parsed<String> {
-        let Kind::Name(name) = self.peek() else {
+        let TokenKind::Name(name) = self.peek() else {
             return Err(self.unexpected());
         };
         let name = name.clone();

@@ -28,7 +28,7 @@ use crate::{Change, Question, Reason, Settings};
 
 /// What differs between the two kinds.
 #[derive(Clone, Copy)]
-struct Kind<'c> {
+struct WorkKind<'c> {
     /// The path of the ManifestWork's spec.
     root: &'static str,
     /// The sentence about a spec without manifests.
@@ -46,9 +46,9 @@ pub struct SeenWork {
     needed: Option<Needed>,
 }
 
-// === impl Kind ===
+// === impl WorkKind ===
 
-impl Kind<'_> {
+impl WorkKind<'_> {
     /// The path of a field.
     fn path(self, field: impl Display) -> String {
         format!("{}.{field}", self.root)
@@ -69,7 +69,7 @@ impl Kind<'_> {
 impl SeenWork {
     /// Examines a change. `faults` holds those that are found already.
     fn examine<'a, O: HoldsWork<'a>>(
-        kind: Kind<'_>,
+        kind: WorkKind<'_>,
         change: &Change<'_, O>,
         settings: &Settings,
         mut faults: Faults,
@@ -112,7 +112,7 @@ impl SeenWork {
 /// Adds the faults that the new spec introduces.
 fn add_faults(
     faults: &mut Faults,
-    kind: Kind<'_>,
+    kind: WorkKind<'_>,
     new: &ReadWork<'_>,
     stored: Option<&ReadWork<'_>>,
     settings: &Settings,

@@ -13,7 +13,7 @@ const CLOSE: u64 = 5;
 
 /// A response, without what differs between any two responses.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Outcome {
+pub struct WriteOutcome {
     pub code: u16,
     /// The author of a refusal.
     pub author: Author,
@@ -45,7 +45,7 @@ pub enum Comparison {
     Different(String),
 }
 
-impl Outcome {
+impl WriteOutcome {
     /// The outcome of a response.
     pub fn of(answer: &Answer, engine: &Engine) -> Self {
         let is_admitted = answer.code < 300;
@@ -91,7 +91,7 @@ impl Outcome {
 }
 
 /// Compares the outcomes of a write.
-pub fn compare(write: &Write, gate: &Outcome, policies: &Outcome) -> Comparison {
+pub fn compare(write: &Write, gate: &WriteOutcome, policies: &WriteOutcome) -> Comparison {
     let [mut ours, mut theirs] = [gate, policies].map(|outcome| with_known_name(write, outcome));
     let recognised: Vec<_> = differences::ALL
         .iter()
@@ -109,11 +109,11 @@ pub fn compare(write: &Write, gate: &Outcome, policies: &Outcome) -> Comparison 
 }
 
 /// Describes what differs.
-pub fn difference(gate: &Outcome, policies: &Outcome) -> String {
+pub fn difference(gate: &WriteOutcome, policies: &WriteOutcome) -> String {
     let mut text = String::new();
     for (whose, outcome) in [("gate", gate), ("policies", policies)] {
         let short = outcome.short();
-        let Outcome {
+        let WriteOutcome {
             message, warnings, ..
         } = outcome;
         text.push_str(&format!(
@@ -131,7 +131,7 @@ pub fn difference(gate: &Outcome, policies: &Outcome) -> String {
 const GENERATED: usize = 5;
 
 /// The outcome with stars for the part of the name that the API server made up.
-fn with_known_name(write: &Write, outcome: &Outcome) -> Outcome {
+fn with_known_name(write: &Write, outcome: &WriteOutcome) -> WriteOutcome {
     let mut outcome = outcome.clone();
     let Some(prefix) = write.object["metadata"]["generateName"].as_str() else {
         return outcome;

@@ -7,7 +7,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::compare::Outcome;
+use crate::compare::WriteOutcome;
 use crate::engine::Engine;
 use crate::hub::Hub;
 use crate::tables::lists::{with_configs, with_taints};
@@ -73,7 +73,7 @@ impl Stopwatch<'_> {
         for _ in 0..TIMES {
             let outcome = self.hub.outcome(write, &Engine::Policies).await;
             if outcome.code >= 300 {
-                let Outcome { code, message, .. } = outcome;
+                let WriteOutcome { code, message, .. } = outcome;
                 self.failures
                     .push(format!("{what}, {size}: {code}: {message}"));
                 return;

@@ -5,7 +5,7 @@
 
 use serde_json::{Value, json};
 
-use crate::compare::{Author, Outcome};
+use crate::compare::{Author, WriteOutcome};
 use crate::tables::PREFIXED_WITH_NAMESPACE;
 use crate::tables::lists::SHRINKS;
 use crate::write::Write;
@@ -14,7 +14,7 @@ use crate::write::Write;
 pub struct Difference {
     pub name: &'static str,
     /// Removes the difference from the outcomes of the gate and of the policies, and returns true if it was there.
-    pub remove: fn(&Write, &mut Outcome, &mut Outcome) -> bool,
+    pub remove: fn(&Write, &mut WriteOutcome, &mut WriteOutcome) -> bool,
 }
 
 /// All of them, in the order in which they are removed.
@@ -102,7 +102,7 @@ pub const ALL: &[Difference] = &[
 ];
 
 /// What the API server refuses with the policies, another webhook than the validating one may have refused before.
-fn own_words(_: &Write, gate: &mut Outcome, policies: &mut Outcome) -> bool {
+fn own_words(_: &Write, gate: &mut WriteOutcome, policies: &mut WriteOutcome) -> bool {
     let is_found = policies.author == Author::ApiServer && policies.code == 422 && gate.code == 400;
     if is_found {
         *gate = policies.clone();
@@ -111,7 +111,11 @@ fn own_words(_: &Write, gate: &mut Outcome, policies: &mut Outcome) -> bool {
 }
 
 /// Each policy is evaluated, also after another has refused. The gate warns only beside a denial.
-fn warnings_beside_a_refusal(_: &Write, gate: &mut Outcome, policies: &mut Outcome) -> bool {
+fn warnings_beside_a_refusal(
+    _: &Write,
+    gate: &mut WriteOutcome,
+    policies: &mut WriteOutcome,
+) -> bool {
     let is_refusal = gate.code == 400 || gate.message.contains(" is forbidden: the name ");
     let is_part = gate.warnings.len() < policies.warnings.len()
         && gate
@@ -125,20 +129,20 @@ fn warnings_beside_a_refusal(_: &Write, gate: &mut Outcome, policies: &mut Outco
     is_found
 }
 
-fn namespace_terminating(_: &Write, gate: &mut Outcome, policies: &mut Outcome) -> bool {
+fn namespace_terminating(_: &Write, gate: &mut WriteOutcome, policies: &mut WriteOutcome) -> bool {
     without_line(gate, policies, |line| {
         line.contains(" is terminating: wait until it is gone, then accept again")
     })
 }
 
-fn bindings_held(_: &Write, gate: &mut Outcome, policies: &mut Outcome) -> bool {
+fn bindings_held(_: &Write, gate: &mut WriteOutcome, policies: &mut WriteOutcome) -> bool {
     without_line(gate, policies, |line| {
         line.contains(" holds ManagedClusterSetBindings, and would become")
     })
 }
 
 /// Only where the hub has no RoleBinding of the cluster yet.
-fn just_accepted(write: &Write, gate: &mut Outcome, policies: &mut Outcome) -> bool {
+fn just_accepted(write: &Write, gate: &mut WriteOutcome, policies: &mut WriteOutcome) -> bool {
     write.object["metadata"]["namespace"] == crate::tables::JUST_ACCEPTED
         && without_line(gate, policies, |line| {
             line.contains(" belongs to the accepted ManagedCluster ")
@@ -146,13 +150,17 @@ fn just_accepted(write: &Write, gate: &mut Outcome, policies: &mut Outcome) -> b
 }
 
 /// The policies refuse it, the gate does not.
-fn prefix_with_namespace(write: &Write, gate: &mut Outcome, policies: &mut Outcome) -> bool {
+fn prefix_with_namespace(
+    write: &Write,
+    gate: &mut WriteOutcome,
+    policies: &mut WriteOutcome,
+) -> bool {
     write.object["metadata"]["name"] == PREFIXED_WITH_NAMESPACE
         && without_line(policies, gate, |line| line.contains(" is reserved: "))
 }
 
 /// The policies admit rubbish in a PEM block, and describe what is no PEM block in other words.
-fn ca_bundles(_: &Write, gate: &mut Outcome, policies: &mut Outcome) -> bool {
+fn ca_bundles(_: &Write, gate: &mut WriteOutcome, policies: &mut WriteOutcome) -> bool {
     const WORDS: &str = "holds no PEM block";
     let lines: Vec<_> = gate.message.split('\n').map(str::to_owned).collect();
     let mut kept = Vec::new();
@@ -177,7 +185,7 @@ fn ca_bundles(_: &Write, gate: &mut Outcome, policies: &mut Outcome) -> bool {
     is_found
 }
 
-fn missing_set(_: &Write, gate: &mut Outcome, _: &mut Outcome) -> bool {
+fn missing_set(_: &Write, gate: &mut WriteOutcome, _: &mut WriteOutcome) -> bool {
     let before = gate.warnings.len();
     let is_missing = |warning: &String| {
         warning.starts_with("ManagedClusterSet ")
@@ -187,7 +195,7 @@ fn missing_set(_: &Write, gate: &mut Outcome, _: &mut Outcome) -> bool {
     gate.warnings.len() < before
 }
 
-fn codes(_: &Write, gate: &mut Outcome, policies: &mut Outcome) -> bool {
+fn codes(_: &Write, gate: &mut WriteOutcome, policies: &mut WriteOutcome) -> bool {
     let are_ours = gate.author == Author::Engine && policies.author == Author::Engine;
     let is_found = are_ours && gate.code == 400 && policies.code == 422;
     if is_found {
@@ -196,14 +204,14 @@ fn codes(_: &Write, gate: &mut Outcome, policies: &mut Outcome) -> bool {
     is_found
 }
 
-fn lines(_: &Write, gate: &mut Outcome, _: &mut Outcome) -> bool {
+fn lines(_: &Write, gate: &mut WriteOutcome, _: &mut WriteOutcome) -> bool {
     let is_found = gate.message.contains('\n');
     gate.message = gate.message.replace('\n', "; ");
     is_found
 }
 
 /// The policies take the time from managedFields, so they refuse taints beside entries of more than one time.
-fn forged_clock(write: &Write, gate: &mut Outcome, policies: &mut Outcome) -> bool {
+fn forged_clock(write: &Write, gate: &mut WriteOutcome, policies: &mut WriteOutcome) -> bool {
     let has_entries = !write.object["metadata"]["managedFields"].is_null();
     let is_found = has_entries
         && gate.code < 300
@@ -218,7 +226,7 @@ fn forged_clock(write: &Write, gate: &mut Outcome, policies: &mut Outcome) -> bo
 }
 
 /// Without managedFields, the policies have no clock.
-fn no_clock(write: &Write, gate: &mut Outcome, policies: &mut Outcome) -> bool {
+fn no_clock(write: &Write, gate: &mut WriteOutcome, policies: &mut WriteOutcome) -> bool {
     if write.object["metadata"]["managedFields"] != json!([{}]) {
         return false;
     }
@@ -235,7 +243,7 @@ fn no_clock(write: &Write, gate: &mut Outcome, policies: &mut Outcome) -> bool {
 }
 
 /// The policies do not compare them: each change counts as wider.
-fn large_selectors(write: &Write, gate: &mut Outcome, policies: &mut Outcome) -> bool {
+fn large_selectors(write: &Write, gate: &mut WriteOutcome, policies: &mut WriteOutcome) -> bool {
     let expressions = &write.object["spec"]["clusterSelector"]["labelSelector"]["matchExpressions"];
     let number = |expression: &Value| expression["values"].as_array().map_or(0, Vec::len);
     let values: usize = expressions
@@ -257,7 +265,7 @@ fn large_selectors(write: &Write, gate: &mut Outcome, policies: &mut Outcome) ->
 }
 
 /// The policies do not look if a part of the stored list is left.
-fn still_too_long(write: &Write, gate: &mut Outcome, policies: &mut Outcome) -> bool {
+fn still_too_long(write: &Write, gate: &mut WriteOutcome, policies: &mut WriteOutcome) -> bool {
     let is_found = write.object["metadata"]["annotations"] == json!({ SHRINKS: "yes" })
         && gate.code < 300
         && policies.code == 422
@@ -270,7 +278,11 @@ fn still_too_long(write: &Write, gate: &mut Outcome, policies: &mut Outcome) -> 
 }
 
 /// The policies refuse a list that is too long before they look at other content. The gate does only if its mutating webhook is called.
-fn faults_beside_a_long_list(_: &Write, gate: &mut Outcome, policies: &mut Outcome) -> bool {
+fn faults_beside_a_long_list(
+    _: &Write,
+    gate: &mut WriteOutcome,
+    policies: &mut WriteOutcome,
+) -> bool {
     let is_long = |fault: &str| {
         fault.starts_with("spec.") && fault.ends_with(" must have at most 1000 items")
     };
@@ -288,7 +300,7 @@ fn faults_beside_a_long_list(_: &Write, gate: &mut Outcome, policies: &mut Outco
 }
 
 /// The mutating webhook does not know the name that the API server will generate.
-fn generated_names(write: &Write, gate: &mut Outcome, policies: &mut Outcome) -> bool {
+fn generated_names(write: &Write, gate: &mut WriteOutcome, policies: &mut WriteOutcome) -> bool {
     const NONE: &str = "ManagedCluster \"\" was not put into ";
     let Some(prefix) = write.object["metadata"]["generateName"].as_str() else {
         return false;
@@ -305,7 +317,11 @@ fn generated_names(write: &Write, gate: &mut Outcome, policies: &mut Outcome) ->
 }
 
 /// The gate does not read the values of requirements that are too many. The policies count them.
-fn values_behind_requirements(_: &Write, gate: &mut Outcome, policies: &mut Outcome) -> bool {
+fn values_behind_requirements(
+    _: &Write,
+    gate: &mut WriteOutcome,
+    policies: &mut WriteOutcome,
+) -> bool {
     const REQUIREMENTS: &str = "spec.clusterSelector.labelSelector: Too many requirements: ";
     const VALUES: &str = "; spec.clusterSelector.labelSelector: Too many values: ";
     let first = |message: &str| {
@@ -325,7 +341,7 @@ fn values_behind_requirements(_: &Write, gate: &mut Outcome, policies: &mut Outc
 }
 
 /// The gate counts the faults after the first 20 different ones, the policies those after the first 20.
-fn many_faults(_: &Write, gate: &mut Outcome, policies: &mut Outcome) -> bool {
+fn many_faults(_: &Write, gate: &mut WriteOutcome, policies: &mut WriteOutcome) -> bool {
     let faults = |message: &str| {
         let (listed, more) = message.rsplit_once("; ... and ")?;
         more.ends_with(" more")
@@ -346,7 +362,7 @@ fn many_faults(_: &Write, gate: &mut Outcome, policies: &mut Outcome) -> bool {
 }
 
 /// Text with characters that CEL cannot escape.
-fn unprintable(_: &Write, gate: &mut Outcome, policies: &mut Outcome) -> bool {
+fn unprintable(_: &Write, gate: &mut WriteOutcome, policies: &mut WriteOutcome) -> bool {
     replaced(gate, policies, |shown, by_policies| {
         by_policies.starts_with('(')
             && by_policies.ends_with(" bytes, not printable)")
@@ -356,7 +372,7 @@ fn unprintable(_: &Write, gate: &mut Outcome, policies: &mut Outcome) -> bool {
 }
 
 /// Text that is cut: after 253 bytes as shown, or after 253 characters.
-fn long_text(_: &Write, gate: &mut Outcome, policies: &mut Outcome) -> bool {
+fn long_text(_: &Write, gate: &mut WriteOutcome, policies: &mut WriteOutcome) -> bool {
     replaced(gate, policies, |shown, by_policies| {
         let stem = |text: &str| {
             text.split("\"... (")
@@ -374,8 +390,8 @@ fn long_text(_: &Write, gate: &mut Outcome, policies: &mut Outcome) -> bool {
 
 /// Takes over the words of the gate where both messages, or both warnings, differ in quoted text only, and the quoted texts are as wanted.
 fn replaced(
-    gate: &Outcome,
-    policies: &mut Outcome,
+    gate: &WriteOutcome,
+    policies: &mut WriteOutcome,
     is_wanted: impl Fn(&str, &str) -> bool + Copy,
 ) -> bool {
     let mut is_found = false;
@@ -450,7 +466,11 @@ fn quoted_length(text: &str) -> Option<usize> {
 }
 
 /// Removes lines of the one's message. If no line is left, the one would have admitted the write, as the other does.
-fn without_line(one: &mut Outcome, other: &mut Outcome, is_removed: impl Fn(&str) -> bool) -> bool {
+fn without_line(
+    one: &mut WriteOutcome,
+    other: &mut WriteOutcome,
+    is_removed: impl Fn(&str) -> bool,
+) -> bool {
     let all: Vec<_> = one.message.split('\n').collect();
     let kept: Vec<_> = all
         .iter()
@@ -464,7 +484,7 @@ fn without_line(one: &mut Outcome, other: &mut Outcome, is_removed: impl Fn(&str
     true
 }
 
-fn keep(one: &mut Outcome, other: &Outcome, kept: &[String]) {
+fn keep(one: &mut WriteOutcome, other: &WriteOutcome, kept: &[String]) {
     if kept.is_empty() {
         // The gate does not warn beside a refusal of content.
         let warnings = if one.code == 400 {
@@ -472,7 +492,7 @@ fn keep(one: &mut Outcome, other: &Outcome, kept: &[String]) {
         } else {
             std::mem::take(&mut one.warnings)
         };
-        *one = Outcome {
+        *one = WriteOutcome {
             warnings,
             ..other.clone()
         };

@@ -8,7 +8,7 @@ use berth_testkit::guarded::{RunningGate, install, registrations_with};
 use serde_json::{Value, json};
 use tokio::sync::{Mutex, MutexGuard, OnceCell};
 
-use crate::compare::Outcome;
+use crate::compare::WriteOutcome;
 use crate::engine::{Engine, restrict_policy, restrict_webhook};
 use crate::in_force::{wait_until_clusters_can_be_mutated, wait_until_policies_are_in_force};
 use crate::users::grant_writing;
@@ -65,15 +65,15 @@ impl Hub {
     }
 
     /// The outcomes of the same write, decided by the gate and by the policies.
-    pub async fn outcomes(&self, write: &Write) -> [Outcome; 2] {
+    pub async fn outcomes(&self, write: &Write) -> [WriteOutcome; 2] {
         let write = write.filled_in();
         let gate = self.outcome(&write, &Engine::Gate).await;
         [gate, self.outcome(&write, &Engine::Policies).await]
     }
 
     /// The outcome of a write, decided by this engine.
-    pub async fn outcome(&self, write: &Write, engine: &Engine) -> Outcome {
-        Outcome::of(&send(&self.admin, write, engine).await, engine)
+    pub async fn outcome(&self, write: &Write, engine: &Engine) -> WriteOutcome {
+        WriteOutcome::of(&send(&self.admin, write, engine).await, engine)
     }
 }
 

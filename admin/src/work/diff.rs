@@ -8,7 +8,7 @@ use berth_api::lenient;
 use clap_complete::engine::ArgValueCandidates;
 use serde_json::{Value, json};
 
-use super::differences::{self, Difference, Object};
+use super::differences::{self, Difference, DifferingObject};
 use crate::complete;
 use crate::failure::CommandError;
 use crate::flags::{TableArgs, TableFormat};
@@ -176,7 +176,7 @@ fn table(differences: &[Difference]) -> Table {
         let object = it
             .object
             .as_ref()
-            .map_or_else(|| "(all)".to_owned(), Object::title);
+            .map_or_else(|| "(all)".to_owned(), DifferingObject::title);
         table.row(vec![
             it.cluster.clone(),
             it.work.clone(),

@@ -13,7 +13,7 @@ pub(super) struct Difference {
     pub(super) work: String,
     /// `None`: all objects of the ManifestWork.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) object: Option<Object>,
+    pub(super) object: Option<DifferingObject>,
     pub(super) state: State,
     /// What the agent reported.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -23,7 +23,7 @@ pub(super) struct Difference {
 /// An object of a ManifestWork.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Object {
+pub(super) struct DifferingObject {
     group: String,
     version: String,
     kind: String,
@@ -126,9 +126,9 @@ impl State {
     }
 }
 
-// === impl Object ===
+// === impl DifferingObject ===
 
-impl Object {
+impl DifferingObject {
     /// As kubectl names it, with its namespace before its name.
     pub(super) fn title(&self) -> String {
         let Self {
@@ -147,7 +147,7 @@ impl Object {
     }
 }
 
-impl From<&ManifestResourceMeta> for Object {
+impl From<&ManifestResourceMeta> for DifferingObject {
     fn from(meta: &ManifestResourceMeta) -> Self {
         Self {
             group: meta.group.clone(),
@@ -191,7 +191,11 @@ mod tests {
     fn said(work: &ManifestWork) -> Vec<String> {
         let differences = of(work);
         let said = differences.iter().map(|it| {
-            let object = it.object.as_ref().map(Object::title).unwrap_or_default();
+            let object = it
+                .object
+                .as_ref()
+                .map(DifferingObject::title)
+                .unwrap_or_default();
             format!("{object}: {} {}", it.state.name(), it.message)
         });
         said.collect()

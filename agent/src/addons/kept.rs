@@ -23,7 +23,7 @@ use crate::store::{Store, Stored};
 const AGAIN: Duration = Duration::from_secs(3600);
 
 /// A failed step, and what it means for the add-on.
-pub(super) type Outcome<T> = Result<T, (Failed, Rotation)>;
+pub(super) type RotationResult<T> = Result<T, (Failed, Rotation)>;
 
 /// The Secret as the watch reports it.
 type SecretSeen = Option<Result<Option<Stored>, WatchError>>;

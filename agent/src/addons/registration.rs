@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use tokio::time::Instant;
 use tracing::info;
 
-use super::kept::Outcome;
+use super::kept::RotationResult;
 use super::reporter::Reporter;
 use crate::exchange::Exchange;
 use crate::failed::Failed;
@@ -32,7 +32,7 @@ pub(super) struct Certificate<'k, 'a> {
 
 impl Certificate<'_, '_> {
     /// Decides until nothing is due now. Returns when to look again.
-    pub(super) async fn decide_and_act(&mut self) -> Outcome<Option<Instant>> {
+    pub(super) async fn decide_and_act(&mut self) -> RotationResult<Option<Instant>> {
         let asked = &self.reporter.of.asked;
         // Each step changes what the next decision is made of. More than these would be a circle.
         for _ in 0..16 {
@@ -73,7 +73,7 @@ impl Certificate<'_, '_> {
         )))
     }
 
-    async fn carry_out(&mut self, step: Step) -> Outcome<()> {
+    async fn carry_out(&mut self, step: Step) -> RotationResult<()> {
         let asked = &self.reporter.of.asked;
         match step {
             // Without one there are no add-ons.

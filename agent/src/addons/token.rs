@@ -13,7 +13,7 @@ use serde_json::json;
 use tokio::time::Instant;
 use tracing::info;
 
-use super::kept::Outcome;
+use super::kept::RotationResult;
 use super::reporter::Reporter;
 use crate::exchange::Exchange;
 use crate::failed::Failed;
@@ -57,7 +57,7 @@ impl<'a> TokenContent<'a> {
         reporter: &mut Reporter<'_>,
         exchange: &mut Exchange<'_>,
         hub: &HubApi,
-    ) -> Outcome<Option<Instant>> {
+    ) -> RotationResult<Option<Instant>> {
         let kept = self.get_and_save(reporter, exchange, hub).await;
         kept.map_err(|failed| {
             let rotation = no_token(&failed.wait);

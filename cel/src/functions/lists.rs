@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use super::{Function, Returned, no_overload, priced};
-use crate::failure::{Evaluated, Failure, charge};
+use crate::failure::{Evaluated, EvaluationError, charge};
 use crate::operators::add;
 use crate::value::Value;
 
@@ -78,7 +78,7 @@ fn index(args: &[Value], is_last: bool, steps: &mut u64) -> Evaluated {
         numbers.next()
     } {
         let is_equal = items[number].equals_within(&args[1], steps);
-        if is_equal.ok_or(Failure::TooCostly)? {
+        if is_equal.ok_or(EvaluationError::TooCostly)? {
             return Ok(Value::Int(number as i64));
         }
     }

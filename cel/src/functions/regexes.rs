@@ -3,7 +3,7 @@
 use regex::{Regex, RegexBuilder};
 
 use super::{Function, no_overload, priced};
-use crate::failure::{Evaluated, Failure, charge};
+use crate::failure::{Evaluated, EvaluationError, charge};
 use crate::value::Value;
 
 /// Upper bound on the memory of a compiled expression.
@@ -81,7 +81,7 @@ fn parts<'a>(args: &'a [Value], steps: &mut u64) -> Evaluated<(&'a str, Regex)> 
         }
     }
     let message = "not a regular expression, or too large a one";
-    Err(Failure::Error(message.to_owned()))
+    Err(EvaluationError::Error(message.to_owned()))
 }
 
 fn cost_of_classes(pattern: &str) -> u64 {

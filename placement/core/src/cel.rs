@@ -4,7 +4,9 @@
 //! cluster's namespace. An expression selects the cluster if it is true; an error, and a value of another type, select nothing, as in OCM.
 
 use berth_api::placement::PlacementSpec;
-use berth_cel::{BUDGET, Environment, Expression, Failure, Function, Host, NO_OVERLOAD, Value};
+use berth_cel::{
+    BUDGET, Environment, EvaluationError, Expression, Function, Host, NO_OVERLOAD, Value,
+};
 
 use crate::facts::Scores;
 use crate::object::CelObject;
@@ -50,7 +52,7 @@ pub(crate) fn selects<'s>(
     object: &CelObject,
     scores: &dyn Fn(&str, &str) -> Option<&'s Scores>,
     budget: &mut u64,
-) -> Result<bool, Failure> {
+) -> Result<bool, EvaluationError> {
     expression.holds(&ClusterHost { object, scores }, budget)
 }
 
@@ -88,7 +90,7 @@ mod tests {
 
     use super::*;
 
-    fn holds(cluster: &Json, text: &str) -> Result<bool, Failure> {
+    fn holds(cluster: &Json, text: &str) -> Result<bool, EvaluationError> {
         let expired = Scores {
             values: [("cpu".to_owned(), 1)].into(),
             valid_until: Some(jiff::Timestamp::UNIX_EPOCH),
@@ -136,7 +138,7 @@ mod tests {
             assert_eq!(holds(&cluster, text), Ok(true), "{text}");
         }
         let sized = holds(&cluster, "size(managedCluster.spec.taints) == 0");
-        assert!(matches!(sized, Err(Failure::Error(_))), "{sized:?}");
+        assert!(matches!(sized, Err(EvaluationError::Error(_))), "{sized:?}");
     }
 
     #[test]
@@ -180,7 +182,7 @@ mod tests {
         let c1 = json!({"metadata": {"name": "c1"}});
         let expired = "managedCluster.scores('expired') == [{'name': 'cpu', 'value': 1}]";
         assert_eq!(holds(&c1, expired), Ok(true));
-        let error = |message: &str| Err(Failure::Error(message.to_owned()));
+        let error = |message: &str| Err(EvaluationError::Error(message.to_owned()));
         for (cluster, text, expected) in [
             (
                 json!({"metadata": {"name": "c2"}}),

@@ -153,7 +153,7 @@ impl Judge<'_> {
 }
 
 /// The schedule of a placement whose clusters were judged one by one. `selected`: the best clusters, the best one first. `scene` needs no
-/// candidates: `counts` has their number. Of other clusters, the schedule knows no [`Outcome`](crate::Outcome).
+/// candidates: `counts` has their number. Of other clusters, the schedule knows no [`ClusterOutcome`](crate::ClusterOutcome).
 #[must_use]
 pub fn judged<'a>(
     rules: &'a Rules,

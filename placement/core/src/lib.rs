@@ -3,7 +3,7 @@
 //! # Shape
 //! [`Rules`] is the spec of a placement, checked once. [`schedule`] applies it to a [`Scene`]: the clusters that the placement may
 //! select, its own previous decisions, what it reads of the hub, and the time. The result is a [`Schedule`]: the decisions by group,
-//! when to look again, and for any cluster, when asked, its [`Outcome`]. [`Snapshot`] is a whole hub in memory, from which scenes are
+//! when to look again, and for any cluster, when asked, its [`ClusterOutcome`]. [`Snapshot`] is a whole hub in memory, from which scenes are
 //! made, and [`Inventory`] reads one from JSON. [`Explanation`] is the result of a placement in full, to be printed or serialized.
 //! All of it is values and plain functions: nothing
 //! here does I/O or reads a clock.
@@ -64,7 +64,7 @@ pub use inventory::{Inventory, ListedDecision, Source};
 pub use judge::{Judge, Rejected, Verdict, judged};
 pub use misconfigured::{Misconfiguration, Part};
 pub use object::CelObject;
-pub use outcome::{Cut, Outcome, Rejection, ScorePart, Standing, Tolerance};
+pub use outcome::{ClusterOutcome, Cut, Rejection, ScorePart, Standing, Tolerance};
 pub use predicates::{Excess, Matched, Mismatch};
 pub use prioritizers::{Prioritizer, ScoreSource};
 pub use ranking::Ranked;

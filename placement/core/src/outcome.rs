@@ -16,7 +16,7 @@ use crate::taints::Untolerated;
 
 /// What a placement makes of a cluster.
 #[derive(Clone, Debug)]
-pub enum Outcome<'a> {
+pub enum ClusterOutcome<'a> {
     /// A step rejected it.
     Rejected(Rejection<'a>),
     /// It passed every filter.
@@ -106,9 +106,9 @@ pub struct Cut<'a> {
 impl<'a> Schedule<'a> {
     /// Returns what the placement makes of a cluster of the hub.
     #[must_use]
-    pub fn outcome(&self, cluster: &'a Cluster) -> Outcome<'a> {
+    pub fn outcome(&self, cluster: &'a Cluster) -> ClusterOutcome<'a> {
         if let Some(rejection) = self.rejection(cluster) {
-            return Outcome::Rejected(rejection);
+            return ClusterOutcome::Rejected(rejection);
         }
         let name = cluster.name.as_str();
         let found = self.ranked.iter().position(|it| it.cluster.name == name);
@@ -117,7 +117,7 @@ impl<'a> Schedule<'a> {
                 let it = self.ranked[position];
                 let better = |other: &&Ranked<'_>| other.order(&it).is_lt();
                 let rank = 1 + self.ranked.iter().filter(better).count();
-                Outcome::Ranked(self.standing(position, rank, self.last()))
+                ClusterOutcome::Ranked(self.standing(position, rank, self.last()))
             }
             None => self.undecided(name),
         }
@@ -128,7 +128,7 @@ impl<'a> Schedule<'a> {
     pub fn outcomes(
         &self,
         clusters: impl IntoIterator<Item = &'a Cluster>,
-    ) -> Vec<(&'a Cluster, Outcome<'a>)> {
+    ) -> Vec<(&'a Cluster, ClusterOutcome<'a>)> {
         let mut order: Vec<usize> = (0..self.ranked.len()).collect();
         order.sort_unstable_by(|one, other| self.ranked[*one].order(&self.ranked[*other]));
         let places = order.into_iter().enumerate();
@@ -141,10 +141,12 @@ impl<'a> Schedule<'a> {
         let last = self.last();
         let outcome = |cluster: &'a Cluster| {
             if let Some(rejection) = self.rejection(cluster) {
-                return Outcome::Rejected(rejection);
+                return ClusterOutcome::Rejected(rejection);
             }
             match places.get(cluster.name.as_str()) {
-                Some((position, rank)) => Outcome::Ranked(self.standing(*position, *rank, last)),
+                Some((position, rank)) => {
+                    ClusterOutcome::Ranked(self.standing(*position, *rank, last))
+                }
                 None => self.undecided(&cluster.name),
             }
         };
@@ -154,8 +156,8 @@ impl<'a> Schedule<'a> {
             .collect()
     }
 
-    fn undecided(&self, name: &str) -> Outcome<'a> {
-        Outcome::Undecided {
+    fn undecided(&self, name: &str) -> ClusterOutcome<'a> {
+        ClusterOutcome::Undecided {
             is_kept: matches!(&self.decisions, Decisions::Kept(names) if names.contains(&name)),
         }
     }
@@ -219,9 +221,9 @@ impl<'a> Schedule<'a> {
     }
 }
 
-// === impl Outcome ===
+// === impl ClusterOutcome ===
 
-impl fmt::Display for Outcome<'_> {
+impl fmt::Display for ClusterOutcome<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Rejected(rejection) => rejection.fmt(f),

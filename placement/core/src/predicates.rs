@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use berth_api::placement::{ClusterClaimSelector, ClusterPredicate};
 use berth_api::selector::{Selector, SelectorError};
 use berth_api::text::cut;
-use berth_cel::{BUDGET, Expression, Failure};
+use berth_cel::{BUDGET, EvaluationError, Expression};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 
 use crate::cel::{self, CLUSTER_BUDGET, ENVIRONMENT};
@@ -283,8 +283,10 @@ impl Predicate {
             evaluated = match cel::selects(expression, object, scores, &mut budget) {
                 Ok(true) => continue,
                 Ok(false) => Evaluated::Unselected(expression, None),
-                Err(Failure::Error(message)) => Evaluated::Unselected(expression, Some(message)),
-                Err(Failure::TooCostly) => Evaluated::Stopped(Excess {
+                Err(EvaluationError::Error(message)) => {
+                    Evaluated::Unselected(expression, Some(message))
+                }
+                Err(EvaluationError::TooCostly) => Evaluated::Stopped(Excess {
                     predicate,
                     expression: index,
                     budget: if is_shared { CLUSTER_BUDGET } else { BUDGET },

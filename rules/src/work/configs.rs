@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use berth_api::conditions::{manifest, manifest_work};
 use berth_api::work::{FeedbackRule, FeedbackType, ResourceIdentifier};
 
-use super::Kind;
+use super::WorkKind;
 use crate::Reason;
 use crate::display::Quoted;
 use crate::introduced::Finding;
@@ -37,7 +37,7 @@ const WELL_KNOWN: [(&str, &str, &[&str]); 4] = [
 ];
 
 /// Returns the faults of `manifestConfigs`.
-pub(super) fn faults(kind: Kind<'_>, rules: &WorkRules) -> Vec<Finding> {
+pub(super) fn faults(kind: WorkKind<'_>, rules: &WorkRules) -> Vec<Finding> {
     let mut found = Vec::new();
     for (index, config) in rules.manifest_configs.iter().enumerate() {
         let path = |field: &str| kind.path(format_args!("manifestConfigs[{index}].{field}"));

@@ -6,7 +6,7 @@ use berth_api::work::{
     DeletePropagationPolicy, ResourceIdentifier, UpdateStrategy, UpdateStrategyType,
 };
 
-use super::Kind;
+use super::WorkKind;
 use super::identifiers::{Wildcards, may_be, may_mean, plural};
 use super::manifests::Head;
 use crate::Reason;
@@ -25,7 +25,7 @@ const NO_MANIFEST: &str = "no manifest has this group, namespace and name";
 const NO_RESOURCE: &str = "no manifest has this resource";
 
 /// Returns the doubtful parts of a spec without faults.
-pub(super) fn doubts(kind: Kind<'_>, work: &ReadWork<'_>) -> Vec<Finding> {
+pub(super) fn doubts(kind: WorkKind<'_>, work: &ReadWork<'_>) -> Vec<Finding> {
     let mut doubts = Doubts {
         kind,
         found: Vec::new(),
@@ -37,7 +37,7 @@ pub(super) fn doubts(kind: Kind<'_>, work: &ReadWork<'_>) -> Vec<Finding> {
 }
 
 struct Doubts<'c> {
-    kind: Kind<'c>,
+    kind: WorkKind<'c>,
     found: Vec<Finding>,
 }
 

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::executor::Needed;
-use super::{Kind, SeenWork};
+use super::{SeenWork, WorkKind};
 use crate::findings::{Faults, Findings};
 use crate::object::ManifestWork;
 use crate::sentences::works::{self, LONGEST_WORK_NAME};
@@ -25,7 +25,7 @@ impl Rules for ValidateWork {
         settings: &Settings,
         _: Timestamp,
     ) -> Case<Self> {
-        let kind = Kind {
+        let kind = WorkKind {
             root: "spec",
             no_manifests: works::NO_MANIFESTS,
             namespace: Some(change.namespace),

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::Kind;
+use super::WorkKind;
 use crate::Reason;
 use crate::introduced::Finding;
 use crate::object::{FromObject, Manifests, Text};
@@ -91,7 +91,7 @@ fn or_empty<'t>(text: Option<&'t Text<'_>>) -> &'t str {
 }
 
 /// Returns the faults of manifests.
-pub(super) fn faults(kind: Kind<'_>, manifests: &Manifests<'_>) -> Vec<Finding> {
+pub(super) fn faults(kind: WorkKind<'_>, manifests: &Manifests<'_>) -> Vec<Finding> {
     let mut found = Vec::new();
     let mut heads = HashSet::with_capacity(manifests.texts().len());
     for (index, text) in manifests.texts().iter().enumerate() {

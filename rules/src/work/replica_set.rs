@@ -10,7 +10,7 @@ use berth_rollout::RolloutRules;
 use jiff::Timestamp;
 
 use super::executor::Needed;
-use super::{Kind, SeenWork};
+use super::{SeenWork, WorkKind};
 use crate::display::Quoted;
 use crate::findings::{Faults, Findings};
 use crate::introduced::Finding;
@@ -34,7 +34,7 @@ impl Rules for ValidateReplicaSet {
         settings: &Settings,
         _: Timestamp,
     ) -> Case<Self> {
-        let kind = Kind {
+        let kind = WorkKind {
             root: "spec.manifestWorkTemplate",
             no_manifests: works::NO_MANIFESTS_IN_TEMPLATE,
             namespace: None,

@@ -8,7 +8,7 @@ use berth_review::Webhook;
 use berth_webhooks::shipped;
 use serde_json::{Value, json};
 
-use crate::faults::tally::{Failure, Outcome};
+use crate::faults::tally::{CallFailure, CallOutcome};
 use berth_testkit::cluster::{Cluster, rule};
 use berth_testkit::guarded::{may_accept, may_join};
 use berth_testkit::objects::{CLUSTER_GROUP, accepted, binding, member, set};
@@ -133,9 +133,9 @@ impl Call {
     }
 
     /// The outcome of a response with HTTP status 200.
-    pub fn judge(&self, uid: &str, answer: &[u8]) -> Outcome {
+    pub fn judge(&self, uid: &str, answer: &[u8]) -> CallOutcome {
         let Ok(answer) = serde_json::from_slice::<Value>(answer) else {
-            return Outcome::Failed(Failure::Invalid, text(answer));
+            return CallOutcome::Failed(CallFailure::Invalid, text(answer));
         };
         let response = &answer["response"];
         if answer["kind"] != "AdmissionReview"
@@ -143,7 +143,7 @@ impl Call {
             || response["uid"] != uid
             || !response["allowed"].is_boolean()
         {
-            return Outcome::Failed(Failure::Invalid, answer.to_string());
+            return CallOutcome::Failed(CallFailure::Invalid, answer.to_string());
         }
         let allowed = response["allowed"] == true;
         let right = match self.right {
@@ -152,12 +152,12 @@ impl Call {
             Right::Denied => !allowed && response["status"]["code"] == 403,
         };
         if right {
-            return Outcome::Decided;
+            return CallOutcome::Decided;
         }
         if self.right != Right::AllowedAlone && is_undecided(response) {
-            return Outcome::Undecided;
+            return CallOutcome::Undecided;
         }
-        Outcome::Failed(Failure::Wrong, format!("{:?}: {answer}", self.right))
+        CallOutcome::Failed(CallFailure::Wrong, format!("{:?}: {answer}", self.right))
     }
 }
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::faults::calls::mix;
 use crate::faults::load::{Load, Manner};
 use crate::faults::served::Served;
-use crate::faults::tally::{Failure, Outcome, Tally};
+use crate::faults::tally::{CallFailure, CallOutcome, Tally};
 use berth_testkit::{eventually, when};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -21,13 +21,13 @@ async fn calls_of_a_gate_that_is_stopped_or_killed_have_failed() {
     load.go_on(50).await;
     assert_eq!(load.so_far().failed(), 0, "{:?}", load.so_far());
     served.gate.signal("STOP");
-    until(&load, Failure::Late).await;
+    until(&load, CallFailure::Late).await;
     served.gate.signal("KILL");
-    until(&load, Failure::Connect).await;
+    until(&load, CallFailure::Connect).await;
     load.stop().await;
 }
 
-async fn until(load: &Load, failure: Failure) {
+async fn until(load: &Load, failure: CallFailure) {
     eventually(&format!("a call that is {failure:?}"), async || {
         when(load.so_far(), |it| it.failed.contains_key(&failure))
     })
@@ -74,9 +74,9 @@ fn an_answer_is_right_or_undecided_or_has_failed() {
         });
         let outcome = mix()[call].judge("uid", answer.to_string().as_bytes());
         let found = match &outcome {
-            Outcome::Decided => "decided".to_owned(),
-            Outcome::Undecided => "undecided".to_owned(),
-            Outcome::Failed(how, _) => format!("{how:?}"),
+            CallOutcome::Decided => "decided".to_owned(),
+            CallOutcome::Undecided => "undecided".to_owned(),
+            CallOutcome::Failed(how, _) => format!("{how:?}"),
         };
         assert_eq!(found, expected, "{sentence}: {outcome:?}");
         let mut tally = Tally::default();
@@ -85,5 +85,8 @@ fn an_answer_is_right_or_undecided_or_has_failed() {
         assert_eq!(tally.failed(), u64::from(fails), "{sentence}");
     }
     let nonsense = mix()[0].judge("uid", b"<html>");
-    assert!(matches!(nonsense, Outcome::Failed(Failure::Invalid, _)));
+    assert!(matches!(
+        nonsense,
+        CallOutcome::Failed(CallFailure::Invalid, _)
+    ));
 }

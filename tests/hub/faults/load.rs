@@ -23,7 +23,7 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use crate::faults::calls::Call;
-use crate::faults::tally::{Failure, Outcome, Tally};
+use crate::faults::tally::{CallFailure, CallOutcome, Tally};
 use berth_testkit::in_process::Client;
 use berth_testkit::{eventually, post, when};
 
@@ -196,7 +196,10 @@ async fn call_on(shared: Arc<Shared>, caller: usize) {
         let called = timeout(*patience, shared.call(call, &mut kept)).await;
         let outcome = called.unwrap_or_else(|_| {
             kept = None;
-            Outcome::Failed(Failure::Late, format!("{} within {patience:?}", call.path))
+            CallOutcome::Failed(
+                CallFailure::Late,
+                format!("{} within {patience:?}", call.path),
+            )
         });
         shared.tally.lock().unwrap().count(outcome, begun.elapsed());
         // A stop does not wait for the end of a pause.
@@ -210,7 +213,7 @@ async fn call_on(shared: Arc<Shared>, caller: usize) {
 }
 
 impl Shared {
-    async fn call(&self, call: &Call, kept: &mut Option<Kept>) -> Outcome {
+    async fn call(&self, call: &Call, kept: &mut Option<Kept>) -> CallOutcome {
         let (body, uid) = call.next();
         let body = Bytes::from(body);
         loop {
@@ -225,7 +228,7 @@ impl Shared {
                     self.tally.lock().unwrap().connections += 1;
                     match self.target.connect().await {
                         Ok(connection) => connection,
-                        Err(why) => return Outcome::Failed(Failure::Connect, why),
+                        Err(why) => return CallOutcome::Failed(CallFailure::Connect, why),
                     }
                 }
             };
@@ -235,7 +238,7 @@ impl Shared {
                     return None;
                 }
                 let why = format!("a new connection is closed: {why:?}");
-                Some(Outcome::Failed(Failure::Transport, why))
+                Some(CallOutcome::Failed(CallFailure::Transport, why))
             };
             if let Err(error) = connection.sender.ready().await {
                 match renew(&error) {
@@ -261,7 +264,7 @@ impl Shared {
                         }
                     }
                     let why = format!("no answer: {error:?}");
-                    return Outcome::Failed(Failure::Transport, why);
+                    return CallOutcome::Failed(CallFailure::Transport, why);
                 }
             };
             let (head, body) = answer.into_parts();
@@ -269,12 +272,12 @@ impl Shared {
                 Ok(body) => body.to_bytes(),
                 Err(error) => {
                     let why = format!("half an answer: {error:?}");
-                    return Outcome::Failed(Failure::Transport, why);
+                    return CallOutcome::Failed(CallFailure::Transport, why);
                 }
             };
             if head.status != 200 {
                 let why = format!("{}: {:?}", head.status, body);
-                return Outcome::Failed(Failure::Invalid, why);
+                return CallOutcome::Failed(CallFailure::Invalid, why);
             }
             let closes = head.headers.get(CONNECTION).is_some_and(|it| it == "close");
             connection.calls += 1;

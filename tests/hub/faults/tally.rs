@@ -8,18 +8,18 @@ use std::time::Duration;
 
 /// The outcome of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum CallOutcome {
     /// The correct response, in time.
     Decided,
     /// A response in time that says that it could not be decided, and that this is not a denial.
     Undecided,
     /// Anything else.
-    Failed(Failure, String),
+    Failed(CallFailure, String),
 }
 
 /// How a call fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Failure {
+pub enum CallFailure {
     /// No connection, or an untrusted one.
     Connect,
     /// The connection broke.
@@ -37,7 +37,7 @@ pub enum Failure {
 pub struct Tally {
     pub decided: u64,
     pub undecided: u64,
-    pub failed: BTreeMap<Failure, (u64, String)>,
+    pub failed: BTreeMap<CallFailure, (u64, String)>,
     /// Connections that were opened.
     pub connections: u64,
     /// Calls that were retried, as nothing of them had been sent when the connection was found closed.
@@ -48,12 +48,12 @@ pub struct Tally {
 // === impl Tally ===
 
 impl Tally {
-    pub fn count(&mut self, outcome: Outcome, took: Duration) {
+    pub fn count(&mut self, outcome: CallOutcome, took: Duration) {
         self.slowest = self.slowest.max(took);
         match outcome {
-            Outcome::Decided => self.decided += 1,
-            Outcome::Undecided => self.undecided += 1,
-            Outcome::Failed(how, why) => {
+            CallOutcome::Decided => self.decided += 1,
+            CallOutcome::Undecided => self.undecided += 1,
+            CallOutcome::Failed(how, why) => {
                 // The first of each kind is enough.
                 self.failed.entry(how).or_insert((0, why)).0 += 1;
             }

@@ -21,7 +21,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::absent::Absent;
 use crate::called::is_any_trusted;
-use crate::objects::{Failure, Objects, Registered, Stored};
+use crate::objects::{Objects, Registered, RequestError, Stored};
 use crate::reader::Memory;
 use crate::settings::Settings;
 
@@ -65,7 +65,7 @@ struct Work {
     /// When changes of other clients were undone.
     mends: VecDeque<Instant>,
     /// The failure that was logged last.
-    logged: Option<Failure>,
+    logged: Option<RequestError>,
 }
 
 // === impl Keeper ===
@@ -127,7 +127,7 @@ impl Keeper<'_> {
     }
 
     /// Reads, decides and writes until nothing is due. Returns when something will be.
-    async fn settle(&self, work: &mut Work) -> Result<Timestamp, Failure> {
+    async fn settle(&self, work: &mut Work) -> Result<Timestamp, RequestError> {
         let mut conflicts = 0;
         for _ in 0..MOST_STEPS {
             let stored = self.objects.secret(self.term, Timestamp::now()).await?;
@@ -212,7 +212,7 @@ impl Keeper<'_> {
     }
 
     /// The registrations that exist, and why one could not be read.
-    async fn registered(&self, work: &mut Work) -> (Vec<Registered>, Option<Failure>) {
+    async fn registered(&self, work: &mut Work) -> (Vec<Registered>, Option<RequestError>) {
         let (mut registered, mut unseen) = (Vec::new(), None);
         for registration in &self.settings.registrations {
             match self.objects.registered(self.term, registration).await {
@@ -234,14 +234,14 @@ impl Keeper<'_> {
         step: Step,
         facts: &Facts<'_>,
         stored: &Stored,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), RequestError> {
         // The Secret of the manifest is empty, which deserves no warning.
         if facts.stored.shape != Shape::Empty {
             for problem in &facts.stored.problems {
                 tracing::warn!(%problem, "the stored certificates are unusable");
             }
         }
-        let state = make(step, facts).map_err(|error| Failure::making(&error))?;
+        let state = make(step, facts).map_err(|error| RequestError::making(&error))?;
         self.objects.store(self.term, stored, &state).await?;
         let authority = state.newest().root.not_after();
         let leaf = state.leaf.as_ref().map(|leaf| leaf.pair.not_after);
@@ -269,7 +269,7 @@ impl Keeper<'_> {
         state: Option<&State>,
         registered: &[Registered],
         now: Timestamp,
-    ) -> Result<Wrote, Failure> {
+    ) -> Result<Wrote, RequestError> {
         let Some(state) = state else {
             return Ok(Wrote::Nothing);
         };

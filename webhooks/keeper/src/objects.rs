@@ -31,7 +31,7 @@ const OPAQUE: &str = "Opaque";
 /// Why a request failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
-pub(crate) struct Failure {
+pub(crate) struct RequestError {
     /// What was requested, and why it failed.
     message: String,
     /// HTTP status code; 0 without a response.
@@ -141,7 +141,7 @@ impl Objects {
     }
 
     /// The Secret, as it is now.
-    pub(crate) async fn secret(&self, term: &Term, now: Timestamp) -> Result<Stored, Failure> {
+    pub(crate) async fn secret(&self, term: &Term, now: Timestamp) -> Result<Stored, RequestError> {
         let object = optional(self.call(term, Call::get(self.secret_path())).await)?;
         Ok(Stored {
             reading: self.reading(object.as_ref(), now),
@@ -155,7 +155,7 @@ impl Objects {
         term: &Term,
         stored: &Stored,
         state: &State,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), RequestError> {
         let Some(object) = stored
             .object
             .as_ref()
@@ -172,8 +172,8 @@ impl Objects {
     }
 
     /// Why a Secret of this shape cannot be used, and what to do about it.
-    pub(crate) fn unusable(&self, shape: Shape) -> Failure {
-        Failure {
+    pub(crate) fn unusable(&self, shape: Shape) -> RequestError {
+        RequestError {
             message: format!(
                 "{}: {}",
                 self.secret_name(),
@@ -189,7 +189,7 @@ impl Objects {
         &self,
         term: &Term,
         registration: &Registration,
-    ) -> Result<Option<Registered>, Failure> {
+    ) -> Result<Option<Registered>, RequestError> {
         let path = Self::registration_path(registration);
         let object = optional(self.call(term, Call::get(path)).await)?;
         Ok(object.map(|object| Registered::new(registration, &object)))
@@ -202,7 +202,7 @@ impl Objects {
         term: &Term,
         registered: &Registered,
         bundle: &str,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), RequestError> {
         let registration = &registered.registration;
         let path = Self::registration_path(registration);
         let path = format!("{path}?fieldManager={FIELD_MANAGER}");
@@ -271,9 +271,9 @@ impl Registered {
     }
 }
 
-// === impl Failure ===
+// === impl RequestError ===
 
-impl Failure {
+impl RequestError {
     fn refused(code: u16, mut message: String) -> Self {
         if code == 403 {
             message.push_str("; grant what manifests/server/certificates-role.yaml does");
@@ -322,7 +322,7 @@ fn remedy(shape: Shape, namespace: &str, name: &str) -> String {
     }
 }
 
-impl From<CallError> for Failure {
+impl From<CallError> for RequestError {
     fn from(error: CallError) -> Self {
         Self {
             is_absence: error.is_absent(),
@@ -331,7 +331,7 @@ impl From<CallError> for Failure {
     }
 }
 
-impl From<WatchError> for Failure {
+impl From<WatchError> for RequestError {
     fn from(error: WatchError) -> Self {
         Self::refused(error.code, error.message)
     }

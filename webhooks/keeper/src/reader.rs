@@ -12,7 +12,7 @@ use berth_reconcile::follow_one;
 use jiff::Timestamp;
 use tokio::sync::watch;
 
-use crate::objects::{Failure, Objects};
+use crate::objects::{Objects, RequestError};
 
 /// While no certificate can be served, that is logged this often.
 const LOG_AGAIN: Duration = Duration::from_secs(5);
@@ -107,7 +107,7 @@ impl Memory {
     }
 
     /// Remembers why the Secret cannot be read.
-    fn lost_sight(&self, failure: &Failure) {
+    fn lost_sight(&self, failure: &RequestError) {
         self.known().lacking = failure.to_string();
     }
 
@@ -188,7 +188,7 @@ pub(crate) async fn read(objects: &Objects, memory: &Memory, observer: &Observer
             memory.saw(reading, |shape| objects.unusable(shape).to_string());
         }
         Err(error) => {
-            let failure = Failure::from(error);
+            let failure = RequestError::from(error);
             observer.tell(&Event::Failed);
             // Once: the last good state is still served.
             if logged.as_ref() != Some(&failure) {

@@ -6,7 +6,7 @@ use std::slice;
 use berth_api::conditions::{FALSE, TRUE, manifest, manifest_work};
 use berth_api::names::is_dns1123_subdomain;
 use berth_api::work::{ConditionRule, ConditionRuleType, ManifestResourceMeta};
-use berth_cel::{BUDGET, Environment, Failure, Function, Host, Value};
+use berth_cel::{BUDGET, Environment, EvaluationError, Function, Host, Value};
 use serde_json::Value as Json;
 
 use crate::bound::shortened;
@@ -43,7 +43,7 @@ const HAS_CONDITIONS: &str = "hasConditions";
 const FUNCTIONS: &[Function] = &[Function::of_host(HAS_CONDITIONS, false, &[1])];
 
 /// Group, version and kind of an object.
-type Kind<'a> = (&'a str, &'a str, &'a str);
+type ObjectKind<'a> = (&'a str, &'a str, &'a str);
 
 /// What expressions for a condition can use.
 const OF_CONDITION: Environment = Environment {
@@ -161,7 +161,10 @@ fn with_room<'a>(types: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
 }
 
 /// The types of conditions for which there are well-known rules, and which the kind does not have.
-fn not_well_known<'a>(kind: Kind<'_>, rules: &'a [ConditionRule]) -> impl Iterator<Item = &'a str> {
+fn not_well_known<'a>(
+    kind: ObjectKind<'_>,
+    rules: &'a [ConditionRule],
+) -> impl Iterator<Item = &'a str> {
     let is_unknown = move |it: &&ConditionRule| {
         it.r#type == ConditionRuleType::WellKnownConditions
             && !is_reserved(&it.condition)
@@ -173,7 +176,7 @@ fn not_well_known<'a>(kind: Kind<'_>, rules: &'a [ConditionRule]) -> impl Iterat
         .map(|it| it.condition.as_str())
 }
 
-fn has_not((_, version, kind): Kind<'_>, types: &[&str]) -> String {
+fn has_not((_, version, kind): ObjectKind<'_>, types: &[&str]) -> String {
     format!("{version} {kind} has no well-known conditions {types:?}: use rules of the type CEL")
 }
 
@@ -201,7 +204,7 @@ pub(crate) fn sets(meta: &ManifestResourceMeta, rules: &[ConditionRule], type_: 
 }
 
 /// Names the rules that cannot be used for this kind, whatever the object is.
-pub(crate) fn faults(kind: Kind<'_>, rules: &[ConditionRule]) -> Vec<String> {
+pub(crate) fn faults(kind: ObjectKind<'_>, rules: &[ConditionRule]) -> Vec<String> {
     let mut faults = Vec::new();
     for (at, rule) in rules.iter().enumerate() {
         let condition = &rule.condition;
@@ -280,12 +283,12 @@ fn is_condition_type(type_: &str) -> bool {
         && name.chars().all(is_part)
 }
 
-fn kind_of(meta: &ManifestResourceMeta) -> Kind<'_> {
+fn kind_of(meta: &ManifestResourceMeta) -> ObjectKind<'_> {
     (&meta.group, &meta.version, &meta.kind)
 }
 
 /// The condition Complete of kinds that finish, and its message.
-fn well_known(kind: Kind<'_>, rule: &ConditionRule, object: &Json) -> Option<(bool, String)> {
+fn well_known(kind: ObjectKind<'_>, rule: &ConditionRule, object: &Json) -> Option<(bool, String)> {
     if rule.condition != manifest_work::COMPLETE {
         return None;
     }
@@ -393,8 +396,8 @@ impl ObjectHost<'_> {
         match &*programs.get(text, environment) {
             Err(mistake) => Err(mistake.clone()),
             Ok(expression) => expression.evaluate(self, budget).map_err(|it| match it {
-                Failure::Error(message) => message,
-                Failure::TooCostly => exceeded(granted),
+                EvaluationError::Error(message) => message,
+                EvaluationError::TooCostly => exceeded(granted),
             }),
         }
     }

@@ -36,7 +36,7 @@ pub(crate) enum Fault {
 
 /// The effect of a fault.
 #[derive(Debug, Serialize)]
-pub(crate) struct Outcome {
+pub(crate) struct FaultOutcome {
     fault: &'static str,
     agents: usize,
     /// How long the fault lasted.
@@ -73,7 +73,7 @@ impl Fleet<'_> {
     ///
     /// # Errors
     /// A cluster does not come back.
-    pub(crate) async fn suffer(&mut self, fault: Fault, agents: usize) -> Result<Outcome> {
+    pub(crate) async fn suffer(&mut self, fault: Fault, agents: usize) -> Result<FaultOutcome> {
         say(fault.says());
         let requests = self.hub.requests().await?;
         let begun = Instant::now();
@@ -92,7 +92,7 @@ impl Fleet<'_> {
         self.end(fault, agents)?;
         self.are_back(agents).await?;
         let back = self.seen.times(agents, |_, _| Some(ended), |it| it.well);
-        Ok(Outcome {
+        Ok(FaultOutcome {
             fault: fault.name(),
             agents,
             lasted_s: (ended - begun).as_secs_f64(),
@@ -178,9 +178,9 @@ fn bound(fault: Fault, lease: Duration) -> Duration {
     }
 }
 
-// === impl Outcome ===
+// === impl FaultOutcome ===
 
-impl Outcome {
+impl FaultOutcome {
     /// The rows of the table.
     pub(crate) fn rows(&self) -> Vec<(String, String)> {
         let of = |spread: &Option<Spread>| spread.map_or(0, |it| it.count);

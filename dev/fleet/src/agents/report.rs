@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::faults::Outcome;
+use super::faults::FaultOutcome;
 use super::spread::Spread;
 
 /// The measured figures. Times are in seconds, memory in MiB.
@@ -28,7 +28,7 @@ pub(crate) struct Report {
     pub(crate) rest: Usage,
     /// More than before the first agent, at the end of the rest. Agents that can be cut off have two more each.
     pub(crate) connections: usize,
-    pub(crate) faults: Vec<Outcome>,
+    pub(crate) faults: Vec<FaultOutcome>,
 }
 
 /// CPU in a period, and memory at its end.
@@ -100,7 +100,7 @@ impl Report {
                 format!("{:.2}", self.connections as f64 / each),
             ),
         ]);
-        rows.extend(self.faults.iter().flat_map(Outcome::rows));
+        rows.extend(self.faults.iter().flat_map(FaultOutcome::rows));
         rows
     }
 }

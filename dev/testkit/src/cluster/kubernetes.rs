@@ -41,7 +41,7 @@ pub(crate) struct Kubernetes {
 }
 
 /// The reason why a program did not start.
-enum Failure {
+enum StartError {
     /// Another process took its port after it was found free.
     PortTaken,
     Other(String),
@@ -53,14 +53,14 @@ impl Kubernetes {
         for _ in 0..5 {
             match Self::attempt(assets, flags).await {
                 Ok(kubernetes) => return kubernetes,
-                Err(Failure::PortTaken) => {}
-                Err(Failure::Other(why)) => panic!("{why}"),
+                Err(StartError::PortTaken) => {}
+                Err(StartError::Other(why)) => panic!("{why}"),
             }
         }
         panic!("somebody always takes the ports that were found free");
     }
 
-    async fn attempt(assets: &Path, flags: &[&str]) -> Result<Self, Failure> {
+    async fn attempt(assets: &Path, flags: &[&str]) -> Result<Self, StartError> {
         let folder = TempDir::with_prefix("berth-hub-").unwrap();
         janitor::remove_at_the_end(folder.path());
         let path = |file: &str| folder.path().join(file).display().to_string();
@@ -189,7 +189,7 @@ impl Kubernetes {
         for program in [&mut *etcd, &mut *apiserver] {
             *program = start(&program.path, self.folder.path(), &program.flags);
         }
-        if let Err(Failure::Other(why)) = ready(&self.admin, &mut [etcd, apiserver]).await {
+        if let Err(StartError::Other(why)) = ready(&self.admin, &mut [etcd, apiserver]).await {
             panic!("{why}");
         }
     }
@@ -258,7 +258,7 @@ fn start(program: &Path, folder: &Path, flags: &[String]) -> Started {
 }
 
 /// Waits until the hub is ready.
-async fn ready(admin: &Person, programs: &mut [&mut Started]) -> Result<(), Failure> {
+async fn ready(admin: &Person, programs: &mut [&mut Started]) -> Result<(), StartError> {
     eventually_within(PATIENCE, "a hub that is ready", async || {
         let answer = admin.get("/readyz").await;
         if matches!(&answer, Ok(Answer { code: 200, .. })) {
@@ -274,15 +274,17 @@ async fn ready(admin: &Person, programs: &mut [&mut Started]) -> Result<(), Fail
 
 impl Started {
     /// The reason why it ended, if it has ended.
-    fn ended(&mut self) -> Option<Failure> {
+    fn ended(&mut self) -> Option<StartError> {
         let status = self.process.as_mut()?.child.try_wait().unwrap()?;
         let log = fs::read_to_string(&self.log).unwrap_or_default();
         if log.contains("address already in use") {
-            return Some(Failure::PortTaken);
+            return Some(StartError::PortTaken);
         }
         let start = log.len().saturating_sub(4000);
         let tail = log.get(start..).unwrap_or(&log);
-        Some(Failure::Other(format!("a program ended, {status}: {tail}")))
+        Some(StartError::Other(format!(
+            "a program ended, {status}: {tail}"
+        )))
     }
 }
 

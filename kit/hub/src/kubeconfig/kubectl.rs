@@ -75,7 +75,7 @@ struct Asked {
 }
 
 /// The result of a kubeconfig: the request and the namespace, or the error.
-type Outcome = Result<(Asked, String), String>;
+type RequestOutcome = Result<(Asked, String), String>;
 
 /// The servers of a row.
 struct Servers {
@@ -261,7 +261,7 @@ impl Servers {
         }
     }
 
-    async fn berth(&self, paths: &[PathBuf]) -> Outcome {
+    async fn berth(&self, paths: &[PathBuf]) -> RequestOutcome {
         let (access, environment) = match paths {
             [path] => (
                 Access::of_command(Some(path.clone())),
@@ -302,7 +302,7 @@ async fn with_namespace(
     folder: &TempDir,
     paths: &[PathBuf],
     text: &str,
-) -> Outcome {
+) -> RequestOutcome {
     let asked = asked?;
     let mut namespace = String::new();
     if text.contains("namespace") {

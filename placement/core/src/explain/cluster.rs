@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::facts::Cluster;
 use crate::misconfigured::Part;
-use crate::outcome::{Outcome, Rejection, Standing, Tolerance};
+use crate::outcome::{ClusterOutcome, Rejection, Standing, Tolerance};
 use crate::predicates::Mismatch;
 
 /// What becomes of a cluster, and why.
@@ -159,7 +159,7 @@ impl ClusterResult {
 impl ExplainedCluster {
     pub(super) fn new(
         cluster: &Cluster,
-        outcome: &Outcome<'_>,
+        outcome: &ClusterOutcome<'_>,
         spec: &PlacementSpec,
         group: Option<ExplainedGroup>,
         decision: Option<String>,
@@ -177,18 +177,18 @@ impl ExplainedCluster {
             taint: None,
         };
         match outcome {
-            Outcome::Undecided { is_kept: true } => this.result = ClusterResult::Kept,
-            Outcome::Undecided { is_kept: false } => {}
-            Outcome::Ranked(standing) => this.ranked(standing),
-            Outcome::Rejected(Rejection::Deleting) => this.result = ClusterResult::Deleting,
-            Outcome::Rejected(Rejection::NotInSets { .. }) => {
+            ClusterOutcome::Undecided { is_kept: true } => this.result = ClusterResult::Kept,
+            ClusterOutcome::Undecided { is_kept: false } => {}
+            ClusterOutcome::Ranked(standing) => this.ranked(standing),
+            ClusterOutcome::Rejected(Rejection::Deleting) => this.result = ClusterResult::Deleting,
+            ClusterOutcome::Rejected(Rejection::NotInSets { .. }) => {
                 this.result = ClusterResult::NotInSets
             }
-            Outcome::Rejected(Rejection::Unmatched(mismatches)) => {
+            ClusterOutcome::Rejected(Rejection::Unmatched(mismatches)) => {
                 this.result = ClusterResult::Unmatched;
                 this.mismatches = mismatches.iter().map(ExplainedMismatch::new).collect();
             }
-            Outcome::Rejected(Rejection::Tainted { taint, tolerance }) => {
+            ClusterOutcome::Rejected(Rejection::Tainted { taint, tolerance }) => {
                 this.result = ClusterResult::Tainted;
                 this.taint = Some(ExplainedTaint::new(taint, *tolerance));
                 // Writing to a string does not fail.

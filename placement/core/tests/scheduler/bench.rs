@@ -6,8 +6,8 @@ use std::sync::Arc;
 use berth_api::cluster_set::Membership;
 use berth_api::{ManagedCluster, Placement};
 use berth_placement_core::{
-    CelObject, Cluster, Conditions, Decision, Decisions, Outcome, Rejection, Rules, Schedule,
-    Scores, Settings, Snapshot,
+    CelObject, Cluster, ClusterOutcome, Conditions, Decision, Decisions, Rejection, Rules,
+    Schedule, Scores, Settings, Snapshot,
 };
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -174,7 +174,7 @@ impl Seen {
             let outcome = schedule.outcome(cluster);
             outcomes.insert(name.clone(), outcome.to_string());
             match outcome {
-                Outcome::Ranked(standing) => {
+                ClusterOutcome::Ranked(standing) => {
                     matched.push(name.clone());
                     feasible.push(name.clone());
                     totals.insert(name.clone(), standing.score);
@@ -184,8 +184,8 @@ impl Seen {
                         of.1.insert(name.clone(), part.score);
                     }
                 }
-                Outcome::Rejected(Rejection::Tainted { .. }) => matched.push(name.clone()),
-                Outcome::Rejected(_) | Outcome::Undecided { .. } => {}
+                ClusterOutcome::Rejected(Rejection::Tainted { .. }) => matched.push(name.clone()),
+                ClusterOutcome::Rejected(_) | ClusterOutcome::Undecided { .. } => {}
             }
         }
         let groups = match &schedule.decisions {

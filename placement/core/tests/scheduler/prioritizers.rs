@@ -361,7 +361,7 @@ fn weights_are_those_of_ocm() {
         let previous = Default::default();
         let view = bench.snapshot.view(&rules);
         let schedule = view.schedule(&rules, &previous, bench.now);
-        let berth_placement_core::Outcome::Ranked(standing) =
+        let berth_placement_core::ClusterOutcome::Ranked(standing) =
             schedule.outcome(&bench.snapshot.clusters["c1"])
         else {
             panic!("{sentence}: not ranked");
