@@ -13,7 +13,7 @@ fn meta(group: &str, kind: &str) -> ManifestResourceMeta {
     }
 }
 
-const POD: Kind<'static> = ("", "v1", "Pod");
+const POD: ObjectKind<'static> = ("", "v1", "Pod");
 
 fn rules(value: Json) -> Vec<ConditionRule> {
     serde_json::from_value(value).unwrap()
