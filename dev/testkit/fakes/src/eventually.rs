@@ -8,11 +8,14 @@ use std::panic::Location;
 use std::time::{Duration, Instant};
 
 /// Upper bound on every wait. A passing test never comes near it, however busy the machine is.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The pause after the first look. Each pause is twice the previous one, up to [`LONGEST_PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_millis(4);
 const LONGEST_PAUSE: Duration = Duration::from_millis(16);
+
+/// A pause is at least so many times as long as the look before it: to look must not slow down what is awaited.
+const PAUSES_PER_LOOK: u32 = 4;
 
 /// Looks until `look` returns `Ok`, and returns its value. `Err` holds what was seen instead.
 ///
@@ -39,9 +42,10 @@ pub fn eventually_within<T, Seen: Debug>(
     let mut wait = Wait::new(patience, awaited, Location::caller());
     async move {
         loop {
+            let begun = Instant::now();
             match look().await {
                 Ok(value) => return value,
-                Err(seen) => tokio::time::sleep(wait.pause(&seen)).await,
+                Err(seen) => tokio::time::sleep(wait.pause(&seen, begun.elapsed())).await,
             }
         }
     }
@@ -58,9 +62,10 @@ pub fn eventually_blocking<T, Seen: Debug>(
 ) -> T {
     let mut wait = Wait::new(PATIENCE, awaited, Location::caller());
     loop {
+        let begun = Instant::now();
         match look() {
             Ok(value) => return value,
-            Err(seen) => std::thread::sleep(wait.pause(&seen)),
+            Err(seen) => std::thread::sleep(wait.pause(&seen, begun.elapsed())),
         }
     }
 }
@@ -105,8 +110,8 @@ impl<'a> Wait<'a> {
         }
     }
 
-    /// The pause before the next look.
-    fn pause(&mut self, seen: &impl Debug) -> Duration {
+    /// The pause before the next look. `took`: how long the last one took.
+    fn pause(&mut self, seen: &impl Debug, took: Duration) -> Duration {
         let Self {
             awaited,
             caller,
@@ -119,7 +124,7 @@ impl<'a> Wait<'a> {
         );
         let pause = self.pause;
         self.pause = (pause * 2).min(LONGEST_PAUSE);
-        pause
+        pause.max((took * PAUSES_PER_LOOK).min(*patience / 20))
     }
 }
 
