@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::schema;
-use crate::wire::null_as_default;
+use crate::wire::{null_as_default, text_of};
 
 /// The decisions of hub admins about the cluster, and the requests of its agent.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -111,7 +111,7 @@ pub struct Taint {
 }
 
 /// The effect of a taint on placements that do not tolerate it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TaintEffect {
     /// They do not select the cluster, and remove it if it was selected.
     NoSelect,
@@ -120,9 +120,10 @@ pub enum TaintEffect {
     /// They do not select the cluster, but keep it if it was selected.
     NoSelectIfNew,
     /// A value that the CRD of this version does not allow, unchanged.
-    #[serde(untagged)]
     Other(String),
 }
+
+text_of!(TaintEffect: NoSelect, PreferNoSelect, NoSelectIfNew);
 
 impl TaintEffect {
     /// The effect as it is written.

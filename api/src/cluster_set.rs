@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::schema;
-use crate::wire::null_as_default;
+use crate::wire::{null_as_default, text_of};
 
 /// The clusters of the set, and the namespaces that it manages on them.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -67,7 +67,7 @@ pub struct ManagedClusterSelector {
 }
 
 /// The way in which the clusters of a set are selected.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum SelectorType {
     /// By the cluster set label, which names one set.
     #[default]
@@ -75,9 +75,10 @@ pub enum SelectorType {
     /// By a label selector, over any labels.
     LabelSelector,
     /// A value that the CRD of this version does not allow, unchanged.
-    #[serde(untagged)]
     Other(String),
 }
+
+text_of!(SelectorType: ExclusiveClusterSetLabel, LabelSelector);
 
 /// A namespace to manage on all clusters of the set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -106,7 +106,7 @@ pub fn with_conditions<T: DeserializeOwned>(object: &Value) -> Result<Read<T>, s
     } else {
         spared.remove("status");
     }
-    let object = T::deserialize(Value::Object(spared))?;
+    let object = T::deserialize(&Value::Object(spared))?;
     Ok(Read { object, unreadable })
 }
 

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cluster::TaintEffect;
 use crate::schema;
-use crate::wire::{is_default, null_as_default};
+use crate::wire::{is_default, null_as_default, text_of};
 
 /// Which clusters are selected, how many, in which order of preference, and in which groups.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -102,16 +102,17 @@ pub struct PlacementSpec {
 }
 
 /// The order of clusters in decisions.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SortBy {
     /// By name.
     ClusterName,
     /// The highest score first, and equal scores by name.
     Score,
     /// A value that the CRD of this version does not allow, unchanged.
-    #[serde(untagged)]
     Other(String),
 }
+
+text_of!(SortBy: ClusterName, Score);
 
 /// How the selected clusters are divided into groups.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -268,7 +269,7 @@ pub struct PrioritizerPolicy {
 }
 
 /// Which prioritizers count besides those that are configured.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum PrioritizerMode {
     /// Balance and Steady, with the weight 1.
     #[default]
@@ -276,9 +277,10 @@ pub enum PrioritizerMode {
     /// No other.
     Exact,
     /// Another value, unchanged. The CRD allows any.
-    #[serde(untagged)]
     Other(String),
 }
+
+text_of!(PrioritizerMode: Additive, Exact);
 
 /// A prioritizer and its weight.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -321,7 +323,7 @@ pub struct ScoreCoordinate {
 }
 
 /// Where a score comes from.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ScoreType {
     /// A prioritizer of the hub.
     #[default]
@@ -329,9 +331,10 @@ pub enum ScoreType {
     /// AddOnPlacementScores.
     AddOn,
     /// A value that the CRD of this version does not allow, unchanged.
-    #[serde(untagged)]
     Other(String),
 }
+
+text_of!(ScoreType: BuiltIn, AddOn);
 
 /// A score of AddOnPlacementScores.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -381,19 +384,20 @@ pub struct SpreadConstraint {
 }
 
 /// Where the topology of a cluster is found.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TopologyKeyType {
     /// In a label.
     Label,
     /// In a claim.
     Claim,
     /// A value that the CRD of this version does not allow, unchanged.
-    #[serde(untagged)]
     Other(String),
 }
 
+text_of!(TopologyKeyType: Label, Claim);
+
 /// What happens with clusters that would exceed the skew.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum WhenUnsatisfiable {
     /// They are selected if no other cluster is left.
     #[default]
@@ -401,9 +405,10 @@ pub enum WhenUnsatisfiable {
     /// They are not selected.
     DoNotSchedule,
     /// A value that the CRD of this version does not allow, unchanged.
-    #[serde(untagged)]
     Other(String),
 }
+
+text_of!(WhenUnsatisfiable: ScheduleAnyway, DoNotSchedule);
 
 /// Taints that a placement tolerates.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -441,7 +446,7 @@ pub struct Toleration {
 }
 
 /// How the value of a taint is compared with that of a toleration.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum TolerationOperator {
     /// The values must be equal.
     #[default]
@@ -449,9 +454,10 @@ pub enum TolerationOperator {
     /// Any value is tolerated.
     Exists,
     /// Another value, unchanged. The CRD allows any.
-    #[serde(untagged)]
     Other(String),
 }
+
+text_of!(TolerationOperator: Equal, Exists);
 
 /// The observed state of the placement.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::schema;
-use crate::wire::{is_default, null_as_default};
+use crate::wire::{is_default, null_as_default, text_of};
 
 /// In which steps a change reaches the clusters, and how many of them may fail.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -35,7 +35,7 @@ pub struct RolloutStrategy {
 }
 
 /// The steps of a rollout.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum RolloutType {
     /// Every cluster at once.
     #[default]
@@ -45,9 +45,10 @@ pub enum RolloutType {
     /// One decision group at a time.
     ProgressivePerGroup,
     /// A value that the CRD of this version does not allow, unchanged.
-    #[serde(untagged)]
     Other(String),
 }
+
+text_of!(RolloutType: All, Progressive, ProgressivePerGroup);
 
 /// The settings of a rollout to every cluster at once.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -1,7 +1,10 @@
 //! Lenient deserialization, as in OCM's own clients, and short serialization.
 
+use std::fmt;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
+use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
 /// Reads `null` as the default.
@@ -44,3 +47,47 @@ impl<'a, S> Typed<'a, S> {
         }
     }
 }
+
+/// Reads a text.
+pub(crate) struct TextVisitor<T>(pub(crate) fn(&str) -> T);
+
+impl<T> Visitor<'_> for TextVisitor<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a string")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<T, E> {
+        Ok((self.0)(text))
+    }
+}
+
+/// Reads and writes an enum as the text of its variant: the name, or the text that is given. Any other text is `Other`, unchanged.
+///
+/// serde's `untagged` would do the same, but its errors neither say what was found, nor are they where the value is.
+macro_rules! text_of {
+    ($type:ident: $($variant:ident $(= $text:literal)?),+) => {
+        impl serde::Serialize for $type {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(match self {
+                    $(Self::$variant => crate::wire::text_of!(@ $variant $($text)?),)+
+                    Self::Other(text) => text,
+                })
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $type {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                deserializer.deserialize_str(crate::wire::TextVisitor(|text| match text {
+                    $(crate::wire::text_of!(@ $variant $($text)?) => Self::$variant,)+
+                    _ => Self::Other(text.to_owned()),
+                }))
+            }
+        }
+    };
+    (@ $variant:ident $text:literal) => { $text };
+    (@ $variant:ident) => { stringify!($variant) };
+}
+
+pub(crate) use text_of;

@@ -6,8 +6,6 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
-use serde::Deserialize;
-
 /// The maximum number of parts of a path. No field that the gate reads is deeper.
 const DEEPEST: usize = 16;
 
@@ -50,30 +48,13 @@ pub fn explain_in(field: &str, text: &[u8], error: &serde_json::Error) -> String
     }
 }
 
-/// As [`explain_in`], for a text that is no `T`. The position of an error in an enum of texts depends on the order of the keys: its path is
-/// found by decoding the text once more.
-pub fn explain_as<'a, T: Deserialize<'a>>(
-    field: &str,
-    text: &'a str,
-    error: &serde_json::Error,
-) -> String {
-    const OF_AN_ENUM: &str = "data did not match any variant of untagged enum";
-    let mut json = serde_json::Deserializer::from_str(text);
-    if error.to_string().starts_with(OF_AN_ENUM)
-        && let Err(found) = serde_path_to_error::deserialize::<_, T>(&mut json)
-    {
-        return format!("{field}.{}: invalid type: expected a string", found.path());
-    }
-    explain_in(field, text.as_bytes(), error)
-}
-
 /// Returns why a value is not of a type, with the path of the field; `field` is that of the value. `None`: it is.
 pub fn unreadable<T: serde::de::DeserializeOwned>(
     field: &str,
     value: &serde_json::Value,
 ) -> Option<String> {
     let text = value.to_string();
-    let error = serde_json::from_str::<T>(&text).err()?;
+    let error = serde_json::from_slice::<T>(text.as_bytes()).err()?;
     let explained = explain_in(field, text.as_bytes(), &error);
     Some(
         explained

@@ -3,7 +3,9 @@
 use berth_api::ManagedCluster;
 use berth_api::lenient::{self, Read, Unreadable};
 use berth_rules::path::unreadable;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{Resource, ResourceExt};
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -48,8 +50,8 @@ where
             Err(error) => {
                 let why = unreadable::<K>("", &value).unwrap_or_else(|| error.to_string());
                 let mut object = K::default();
-                let metadata = value.get("metadata").cloned().unwrap_or_default();
-                *object.meta_mut() = serde_json::from_value(metadata).unwrap_or_default();
+                let metadata = value.get("metadata").map(ObjectMeta::deserialize);
+                *object.meta_mut() = metadata.and_then(Result::ok).unwrap_or_default();
                 Self {
                     value,
                     object,
@@ -77,7 +79,7 @@ where
     }
     let Read { object, unreadable } = lenient::cluster(value);
     let object = serde_json::to_value(object).ok()?;
-    Some((K::deserialize(object).ok()?, unreadable))
+    Some((K::deserialize(&object).ok()?, unreadable))
 }
 
 #[cfg(test)]

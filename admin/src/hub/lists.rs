@@ -90,17 +90,22 @@ impl HubConnection {
         Ok(self.list_at(namespace, filter).await?.0)
     }
 
-    /// Returns all objects of a cluster-scoped kind as the hub sent them.
-    pub(crate) async fn list_values<K>(&self) -> Result<Vec<Value>, CommandError>
+    /// Returns the objects that match the filter, of one namespace or of all, as the hub sent them.
+    pub(crate) async fn list_values<K>(
+        &self,
+        namespace: Option<&str>,
+        filter: &Filter,
+    ) -> Result<Vec<Value>, CommandError>
     where
         K: Resource<DynamicType = ()>,
     {
-        self.values(urls::<K>(None)).await
+        checked::<K>(namespace, None)?;
+        self.values(urls::<K>(namespace), filter.params()).await
     }
 
     /// As [`list_values`](Self::list_values), of a resource by its path, such as `/apis/GROUP/VERSION/RESOURCE`.
     pub(crate) async fn list_values_at(&self, path: String) -> Result<Vec<Value>, CommandError> {
-        self.values(Urls::new(path)).await
+        self.values(Urls::new(path), ListParams::default()).await
     }
 
     /// Reads all objects of a collection by its path, page by page. `take` gets each object, and `None` if the list starts again, since
@@ -120,14 +125,13 @@ impl HubConnection {
             .map(drop)
     }
 
-    async fn values(&self, urls: Urls) -> Result<Vec<Value>, CommandError> {
+    async fn values(&self, urls: Urls, params: ListParams) -> Result<Vec<Value>, CommandError> {
         let mut values = Vec::new();
         let mut take = |page: Option<Vec<Value>>| match page {
             Some(page) => values.extend(page),
             None => values.clear(),
         };
-        self.pages(&urls, ListParams::default(), None, &mut take)
-            .await?;
+        self.pages(&urls, params, None, &mut take).await?;
         Ok(values)
     }
 

@@ -21,9 +21,10 @@ pub(crate) async fn why_agent_does_not_run(
         return None;
     }
     let pods = Filter::labels(format!("app={DEPLOYMENT}"));
-    let pods = cluster.list::<Pod>(within, &pods).await;
+    // As values: the decoders of a Pod would be most of a megabyte of the executable.
+    let pods = cluster.list_values::<Pod>(within, &pods).await;
     let pods = pods.unwrap_or_default();
-    let why = pods.iter().find_map(|pod| why_not_running(&pod.value));
+    let why = pods.iter().find_map(why_not_running);
     Some(why.unwrap_or_else(|| format!("Deployment {namespace}/{DEPLOYMENT} is not available yet")))
 }
 

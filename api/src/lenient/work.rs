@@ -36,7 +36,7 @@ pub fn manifest_work(text: &[u8]) -> Result<Read<ManifestWork>, serde_json::Erro
     let u = &mut unreadable;
     let spec = parts
         .spec
-        .map(|spec| serde_json::from_str::<Option<_>>(spec.get()))
+        .map(|spec| serde_json::from_slice::<Option<_>>(spec.get().as_bytes()))
         .transpose()?;
     let metadata = Fields {
         of: &parts.metadata,

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{FIELD_MANAGER, ResourceIdentifier};
-use crate::wire::{is_default, null_as_default};
+use crate::wire::{is_default, null_as_default, text_of};
 
 /// How the objects that match are updated, which of their fields are reported, and which conditions are derived from them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -45,7 +45,7 @@ pub struct ManifestConfigOption {
 }
 
 /// When reported fields are read.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum FeedbackScrapeType {
     /// At intervals.
     #[default]
@@ -53,9 +53,10 @@ pub enum FeedbackScrapeType {
     /// As soon as the object changes.
     Watch,
     /// A value that the CRD of this version does not allow, unchanged.
-    #[serde(untagged)]
     Other(String),
 }
+
+text_of!(FeedbackScrapeType: Poll, Watch);
 
 /// A condition that is derived from the object on the cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -101,17 +102,17 @@ pub struct ConditionRule {
 }
 
 /// The source of a condition.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ConditionRuleType {
     /// Rules of the agent for the kind.
     WellKnownConditions,
     /// CEL expressions.
-    #[serde(rename = "CEL")]
     Cel,
     /// A value that the CRD of this version does not allow, unchanged.
-    #[serde(untagged)]
     Other(String),
 }
+
+text_of!(ConditionRuleType: WellKnownConditions, Cel = "CEL");
 
 /// Fields of the object that are reported.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -133,17 +134,17 @@ pub struct FeedbackRule {
 }
 
 /// How reported fields are chosen.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FeedbackType {
     /// Fields that the agent chooses for the kind.
     WellKnownStatus,
     /// Fields at paths.
-    #[serde(rename = "JSONPaths")]
     JsonPaths,
     /// A value that the CRD of this version does not allow, unchanged.
-    #[serde(untagged)]
     Other(String),
 }
+
+text_of!(FeedbackType: WellKnownStatus, JsonPaths = "JSONPaths");
 
 /// A field that is reported.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -191,7 +192,7 @@ pub struct UpdateStrategy {
 }
 
 /// How an object is updated.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum UpdateStrategyType {
     /// It is replaced if it differs.
     #[default]
@@ -203,9 +204,10 @@ pub enum UpdateStrategyType {
     /// It is only read.
     ReadOnly,
     /// A value that the CRD of this version does not allow, unchanged.
-    #[serde(untagged)]
     Other(String),
 }
+
+text_of!(UpdateStrategyType: Update, CreateOnly, ServerSideApply, ReadOnly);
 
 /// The settings of server-side apply.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -269,7 +271,7 @@ pub struct IgnoreField {
 }
 
 /// When fields of the manifest are not updated.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum IgnoreFieldsCondition {
     /// The object exists on the cluster.
     #[default]
@@ -277,6 +279,7 @@ pub enum IgnoreFieldsCondition {
     /// The manifest has not changed since the object was applied.
     OnSpokeChange,
     /// A value that the CRD of this version does not allow, unchanged.
-    #[serde(untagged)]
     Other(String),
 }
+
+text_of!(IgnoreFieldsCondition: OnSpokePresent, OnSpokeChange);

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Manifest, ManifestConfigOption, ManifestWorkStatus};
 use crate::schema;
-use crate::wire::{is_default, null_as_default};
+use crate::wire::{is_default, null_as_default, text_of};
 
 /// What to apply on the cluster, and how.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -84,7 +84,7 @@ pub struct DeleteOption {
 }
 
 /// Which objects are deleted with their ManifestWork.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum DeletePropagationPolicy {
     /// All of them.
     #[default]
@@ -94,9 +94,10 @@ pub enum DeletePropagationPolicy {
     /// All but those of [`SelectivelyOrphan`].
     SelectivelyOrphan,
     /// A value that the CRD of this version does not allow, unchanged.
-    #[serde(untagged)]
     Other(String),
 }
+
+text_of!(DeletePropagationPolicy: Foreground, Orphan, SelectivelyOrphan);
 
 /// The objects that stay when their ManifestWork is deleted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -172,14 +173,15 @@ pub struct ManifestWorkExecutorSubject {
 }
 
 /// The type of an identity.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ExecutorSubjectType {
     /// A service account on the managed cluster.
     ServiceAccount,
     /// A value that the CRD of this version does not allow, unchanged.
-    #[serde(untagged)]
     Other(String),
 }
+
+text_of!(ExecutorSubjectType: ServiceAccount);
 
 /// A service account on the managed cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

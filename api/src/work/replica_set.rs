@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::ManifestWorkSpec;
 use crate::rollout::RolloutStrategy;
 use crate::schema;
-use crate::wire::{is_default, null_as_default};
+use crate::wire::{is_default, null_as_default, text_of};
 
 /// The ManifestWork, and the placements that select its clusters.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -55,7 +55,7 @@ pub struct ManifestWorkReplicaSetSpec {
 }
 
 /// The order of deletion.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum CascadeDeletionPolicy {
     /// The ManifestWorkReplicaSet can be gone before its ManifestWorks.
     #[default]
@@ -63,9 +63,10 @@ pub enum CascadeDeletionPolicy {
     /// The ManifestWorkReplicaSet stays until its ManifestWorks are gone.
     Foreground,
     /// A value that the CRD of this version does not allow, unchanged.
-    #[serde(untagged)]
     Other(String),
 }
+
+text_of!(CascadeDeletionPolicy: Background, Foreground);
 
 /// A placement in the same namespace.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

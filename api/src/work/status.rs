@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::schema;
-use crate::wire::{is_default, null_as_default};
+use crate::wire::{is_default, null_as_default, text_of};
 
 /// The observed state of a ManifestWork and of its objects.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -154,7 +154,7 @@ pub struct FieldValue {
 }
 
 /// The type of a reported value.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ValueType {
     /// A number without fraction.
     Integer,
@@ -165,6 +165,7 @@ pub enum ValueType {
     /// Any other value, as JSON.
     JsonRaw,
     /// A value that the CRD of this version does not allow, unchanged.
-    #[serde(untagged)]
     Other(String),
 }
+
+text_of!(ValueType: Integer, String, Boolean, JsonRaw);

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use super::counted::{Counter, Limit};
 use super::{GuardedObject, LONGEST_LIST, MOST_VALUES, Metadata, Text, metadata, or_default};
 use crate::display::Plain;
-use crate::path::explain_as;
+use crate::path::explain_in;
 
 /// The maximum length of an error in bytes.
 const LONGEST_ERROR: usize = 512;
@@ -92,7 +92,7 @@ impl Placement<'_> {
         let mut json = serde_json::Deserializer::from_str(text);
         let spec = Option::<PlacementSpec>::deserialize(counter.watch(&mut json));
         let spec = spec.map_err(|error| {
-            let error = explain_as::<Option<PlacementSpec>>("spec", text, &error);
+            let error = explain_in("spec", text.as_bytes(), &error);
             Plain(&shorten(&error, LONGEST_ERROR)).to_string()
         })?;
         let spec = spec.unwrap_or_default();

@@ -16,7 +16,7 @@ use super::placement::TooMany;
 use super::shape::object;
 use super::{GuardedObject, Metadata, Text, metadata, or_default};
 use crate::display::Plain;
-use crate::path::{explain_as, explain_in};
+use crate::path::explain_in;
 
 /// The maximum length of an error in bytes.
 const LONGEST_ERROR: usize = 512;
@@ -231,10 +231,8 @@ fn read_counted<'a, T: Deserialize<'a>>(
 ) -> Result<(T, [usize; LIMITS.len()]), String> {
     let counter = Counter::new(&LIMITS);
     let mut json = serde_json::Deserializer::from_str(text);
-    let read = T::deserialize(counter.watch(&mut json)).map_err(|error| {
-        let error = explain_as::<T>("spec", text, &error);
-        Plain(&shorten(&error, LONGEST_ERROR)).to_string()
-    })?;
+    let read = T::deserialize(counter.watch(&mut json));
+    let read = read.map_err(|error| explained(text, &error))?;
     Ok((read, counter.counts()))
 }
 

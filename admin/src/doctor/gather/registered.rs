@@ -30,18 +30,19 @@ pub(super) struct Registrations {
 /// Reads the registrations and what they name.
 pub(super) async fn registrations(hub: &HubConnection, namespace: &str) -> Registrations {
     const GROUP: &str = "admissionregistration.k8s.io";
+    let all = Filter::default();
     let (mutating, validating) = futures::join!(
         read(
             "list",
             ("mutatingwebhookconfigurations", GROUP),
             None,
-            hub.list_values::<MutatingWebhookConfiguration>(),
+            hub.list_values::<MutatingWebhookConfiguration>(None, &all),
         ),
         read(
             "list",
             ("validatingwebhookconfigurations", GROUP),
             None,
-            hub.list_values::<ValidatingWebhookConfiguration>(),
+            hub.list_values::<ValidatingWebhookConfiguration>(None, &all),
         ),
     );
     let mutating = mutating.map(|all| {
