@@ -50,9 +50,9 @@ impl Webhook {
     ];
 
     /// The only place that has the identity of a webhook: routes, registrations, reviews and messages use it.
-    const fn identity(self) -> Identity {
+    const fn identity(self) -> &'static Identity {
         match self {
-            Self::MutateCluster => Identity {
+            Self::MutateCluster => &Identity {
                 path: "/mutate-cluster-open-cluster-management-io-v1-managedcluster",
                 mutates: true,
                 group: groups::CLUSTER,
@@ -61,7 +61,7 @@ impl Webhook {
                 resource: groups::MANAGED_CLUSTERS,
                 is_namespaced: false,
             },
-            Self::ValidateCluster => Identity {
+            Self::ValidateCluster => &Identity {
                 path: "/validate-cluster-open-cluster-management-io-v1-managedcluster",
                 mutates: false,
                 group: groups::CLUSTER,
@@ -70,7 +70,7 @@ impl Webhook {
                 resource: groups::MANAGED_CLUSTERS,
                 is_namespaced: false,
             },
-            Self::ValidateClusterSet => Identity {
+            Self::ValidateClusterSet => &Identity {
                 path: "/validate-cluster-open-cluster-management-io-v1beta2-managedclusterset",
                 mutates: false,
                 group: groups::CLUSTER,
@@ -79,7 +79,7 @@ impl Webhook {
                 resource: groups::MANAGED_CLUSTER_SETS,
                 is_namespaced: false,
             },
-            Self::ValidateBinding => Identity {
+            Self::ValidateBinding => &Identity {
                 path: "/validate-cluster-open-cluster-management-io-v1beta2-managedclustersetbinding",
                 mutates: false,
                 group: groups::CLUSTER,
@@ -88,7 +88,7 @@ impl Webhook {
                 resource: groups::MANAGED_CLUSTER_SET_BINDINGS,
                 is_namespaced: true,
             },
-            Self::ValidateRequest => Identity {
+            Self::ValidateRequest => &Identity {
                 path: "/validate-certificates-k8s-io-v1-certificatesigningrequest",
                 mutates: false,
                 group: groups::CERTIFICATES,
@@ -97,7 +97,7 @@ impl Webhook {
                 resource: "certificatesigningrequests",
                 is_namespaced: false,
             },
-            Self::ValidatePlacement => Identity {
+            Self::ValidatePlacement => &Identity {
                 path: "/validate-cluster-open-cluster-management-io-v1beta1-placement",
                 mutates: false,
                 group: groups::CLUSTER,
@@ -106,7 +106,7 @@ impl Webhook {
                 resource: groups::PLACEMENTS,
                 is_namespaced: true,
             },
-            Self::ValidateWork => Identity {
+            Self::ValidateWork => &Identity {
                 path: "/validate-work-open-cluster-management-io-v1-manifestwork",
                 mutates: false,
                 group: groups::WORK,
@@ -115,7 +115,7 @@ impl Webhook {
                 resource: groups::MANIFEST_WORKS,
                 is_namespaced: true,
             },
-            Self::ValidateReplicaSet => Identity {
+            Self::ValidateReplicaSet => &Identity {
                 path: "/validate-work-open-cluster-management-io-v1alpha1-manifestworkreplicaset",
                 mutates: false,
                 group: groups::WORK,

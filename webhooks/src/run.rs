@@ -100,7 +100,13 @@ impl Server {
     ///
     /// # Errors
     /// A part of the server ended by itself. All other parts have been stopped.
-    pub async fn run(self, shutdown: CancellationToken) -> Result<(), ServeError> {
+    pub fn run(self, shutdown: CancellationToken) -> BoxFuture<'static, Result<(), ServeError>> {
+        // Boxed here: the code of a future is generated where it becomes a `dyn Future`, with that crate's opt-level. The program is
+        // compiled for size, this crate for speed.
+        self.serve(shutdown).boxed()
+    }
+
+    async fn serve(self, shutdown: CancellationToken) -> Result<(), ServeError> {
         let app = Arc::new(App::new(
             self.gate.clone(),
             self.metrics.clone(),

@@ -399,7 +399,7 @@ fn no_reviews() -> Vec<Row> {
             "a name that is not UTF-8",
             not_utf8(r#""name": "c1""#),
             Uid,
-            "cannot decode the AdmissionReview: request.name: invalid unicode code point…",
+            "cannot decode the AdmissionReview: the body is not UTF-8: byte…",
         ),
         row(
             "half a surrogate pair",
@@ -555,29 +555,21 @@ async fn every_path_says_what_it_serves() {
 async fn what_the_gate_does_not_guard_may_be_anything() {
     let gate = Gate::with_files(&[]);
     let accepted = r#""hubAcceptsClient": true"#;
-    let not_utf8 = replaced(accepted, &format!("{accepted}, \"future\": \"hell\u{1}\""));
-    let not_utf8: Vec<u8> = not_utf8
-        .into_bytes()
-        .into_iter()
-        .map(|byte| if byte == 1 { 0xff } else { byte })
-        .collect();
     for (sentence, body) in [
         (
             "100,000 nested lists in a field of the future",
             replaced(
                 accepted,
                 &format!(r#"{accepted}, "future": {}"#, nested(100_000)),
-            )
-            .into_bytes(),
+            ),
         ),
-        ("a field that is not UTF-8", not_utf8),
         (
             "a label twice",
-            replaced(r#""labels": {"#, r#""labels": { "zone": "a", "zone": "b","#).into_bytes(),
+            replaced(r#""labels": {"#, r#""labels": { "zone": "a", "zone": "b","#),
         ),
         (
             "groups of a wrong type, where nobody asks for them",
-            with(|request| request["userInfo"]["groups"] = 7.into()).into_bytes(),
+            with(|request| request["userInfo"]["groups"] = 7.into()),
         ),
         ("an object of the same kind that is all null", {
             with(|request| {
@@ -587,7 +579,6 @@ async fn what_the_gate_does_not_guard_may_be_anything() {
                 }
                 request["operation"] = "DELETE".into();
             })
-            .into_bytes()
         }),
     ] {
         let answer = gate.review(PATH, body).await;
