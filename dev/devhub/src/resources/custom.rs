@@ -185,7 +185,7 @@ impl Behaviour for Custom {
         content(object) != content(old)
     }
 
-    fn authorize(&self, write: &WriteTo<'_>, _object: &Object) -> Result<(), ApiError> {
+    fn authorize(&self, write: &WriteTo<'_>, object: &Object) -> Result<(), ApiError> {
         let resource = write.resource;
         let name = qualified(&resource.name, &resource.group);
         let definition = Key::new("customresourcedefinitions.apiextensions.k8s.io", "", &name);
@@ -196,9 +196,11 @@ impl Behaviour for Custom {
         if write.old.is_some() || !ends() {
             return Ok(());
         }
-        let mut error = ApiError::method_not_supported(&resource.group, &resource.name, "create");
-        "create not allowed while custom resource definition is terminating"
-            .clone_into(&mut error.message);
-        Err(error)
+        Err(ApiError::forbidden(
+            &resource.group,
+            &resource.name,
+            object.name(),
+            "create not allowed while custom resource definition is terminating",
+        ))
     }
 }

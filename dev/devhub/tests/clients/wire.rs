@@ -4,9 +4,14 @@ mod exchange;
 
 mod bindings;
 mod bodies;
+mod certificates;
 mod credentials;
+mod definitions;
 mod deletions;
 mod lists;
 mod names;
+mod objects;
 mod paths;
+mod reviews;
+mod rights;
 mod strictness;

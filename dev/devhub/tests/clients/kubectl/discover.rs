@@ -54,6 +54,12 @@ NAME   SHORTNAMES   APIVERSION   NAMESPACED   KIND
         "nodes no v1 false Node create,delete,deletecollection,get,list,patch,update,watch",
         "secrets v1 true Secret create,delete,deletecollection,get,list,patch,update,watch",
         "serviceaccounts sa v1 true ServiceAccount create,delete,deletecollection,get,list,patch,update,watch",
+        "services svc v1 true Service create,delete,deletecollection,get,list,patch,update,watch all",
+        "deployments deploy apps/v1 true Deployment create,delete,deletecollection,get,list,patch,update,watch all",
+        "poddisruptionbudgets pdb policy/v1 true PodDisruptionBudget create,delete,deletecollection,get,list,patch,update,watch",
+        "selfsubjectreviews authentication.k8s.io/v1 false SelfSubjectReview create",
+        "validatingwebhookconfigurations admissionregistration.k8s.io/v1 false ValidatingWebhookConfiguration \
+         create,delete,deletecollection,get,list,patch,update,watch api-extensions",
         "mutatingwebhookconfigurations admissionregistration.k8s.io/v1 false MutatingWebhookConfiguration \
          create,delete,deletecollection,get,list,patch,update,watch api-extensions",
         "tokenreviews authentication.k8s.io/v1 false TokenReview create",

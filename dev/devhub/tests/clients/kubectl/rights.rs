@@ -205,6 +205,39 @@ role.rbac.authorization.k8s.io/mine reconciled
 }
 
 #[tokio::test]
+async fn an_aggregated_role_has_the_rules_it_selects() {
+    let desk = Desk::new().await;
+    if !desk.cluster.has_background_work() {
+        return;
+    }
+    desk.plays(r#"
+$ kubectl create clusterrole {ns}-sum --aggregation-rule=sum={ns}
+clusterrole.rbac.authorization.k8s.io/{ns}-sum created
+$ kubectl create clusterrole {ns}-part --verb=get --resource=configmaps
+clusterrole.rbac.authorization.k8s.io/{ns}-part created
+$ kubectl create clusterrole {ns}-other --verb=get --resource=secrets
+clusterrole.rbac.authorization.k8s.io/{ns}-other created
+$ kubectl label clusterrole {ns}-part sum={ns}
+clusterrole.rbac.authorization.k8s.io/{ns}-part labeled
+$ kubectl wait --for=jsonpath={.rules[*].resources[0]}=configmaps clusterrole/{ns}-sum --timeout=30s
+clusterrole.rbac.authorization.k8s.io/{ns}-sum condition met
+$ kubectl patch clusterrole {ns}-sum --type=merge -p '{"rules":[{"apiGroups":[""],"resources":["secrets"],"verbs":["get"]}]}'
+clusterrole.rbac.authorization.k8s.io/{ns}-sum patched[..]
+$ kubectl wait --for=jsonpath={.rules[*].resources[0]}=configmaps clusterrole/{ns}-sum --timeout=30s
+clusterrole.rbac.authorization.k8s.io/{ns}-sum condition met
+$ kubectl label clusterrole {ns}-part sum-
+clusterrole.rbac.authorization.k8s.io/{ns}-part unlabeled
+$ kubectl label clusterrole {ns}-other sum={ns}
+clusterrole.rbac.authorization.k8s.io/{ns}-other labeled
+$ kubectl wait --for=jsonpath={.rules[*].resources[0]}=secrets clusterrole/{ns}-sum --timeout=30s
+clusterrole.rbac.authorization.k8s.io/{ns}-sum condition met
+$ kubectl delete clusterrole {ns}-part {ns}-other {ns}-sum
+...
+"#)
+    .await;
+}
+
+#[tokio::test]
 async fn the_token_of_a_service_account_logs_in() {
     if !kubectl_is_there() {
         return;
@@ -326,6 +359,10 @@ certificatesigningrequest.certificates.k8s.io/{ns}-csr condition met
 $ kubectl get csr {ns}-csr
 NAME           AGE   SIGNERNAME                            REQUESTOR   REQUESTEDDURATION   CONDITION
 {ns}-csr   [..] kubernetes.io/kube-apiserver-client   admin       <none>              Approved,Issued
+$ kubectl patch csr {ns}-csr --subresource=status --type=merge -p '{"status":{"certificate":"eA=="}}'
+...
+* status.certificate: Forbidden: updates may not modify existing certificate content
+? 1
 "#)
     .await;
     let csr = format!(

@@ -40,6 +40,10 @@ POST /api/v1/namespaces/{ns}/configmaps
   causes=["FieldValueRequired metadata.name"] kind=ConfigMap
 POST /api/v1/namespaces/{ns}/configmaps
 
+{"kind": 1}
+= 400 BadRequest: [..]
+POST /api/v1/namespaces/{ns}/configmaps
+
 {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "one"}} and more
 = 400 BadRequest: [..]
 POST /api/v1/namespaces/{ns}/configmaps

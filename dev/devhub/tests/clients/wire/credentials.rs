@@ -96,6 +96,20 @@ async fn a_forged_token_is_not_let_in() {
     ] {
         assert_eq!(stranger(&desk, token(&forged)).await, UNAUTHORIZED);
     }
+    let Credentials::Token(whole) = token(&real) else {
+        panic!("a token")
+    };
+    let (unsigned, signature) = whole.rsplit_once('.').unwrap();
+    for forged in [
+        unsigned,
+        &format!("{whole}.{signature}"),
+        &format!("{unsigned}."),
+        "..",
+        "x.y",
+    ] {
+        let forged = Credentials::Token(forged.to_owned());
+        assert_eq!(stranger(&desk, forged).await, UNAUTHORIZED);
+    }
 }
 
 #[tokio::test]
@@ -211,6 +225,21 @@ async fn to_speak_for_others_takes_the_right_to() {
             "extra": { "example.com/scopes": ["one", "two"] },
         })
     );
+    // Without groups of its own, a user has those that follow from the name.
+    let robot = whoami(&desk.admin, &[everything[0]]).await;
+    let groups = ["serviceaccounts", "serviceaccounts:a", "authenticated"];
+    let groups = groups.map(|group| format!("system:{group}"));
+    assert_eq!(robot.ok()["status"]["userInfo"]["groups"], json!(groups));
+    let dev = ("Impersonate-User", "dev");
+    let unauthenticated = ("Impersonate-Group", "system:unauthenticated");
+    assert_eq!(whoami(&desk.admin, &[dev]).await.code, 201);
+    for headers in [
+        &[("Impersonate-User", "system:anonymous")][..],
+        &[dev, unauthenticated],
+    ] {
+        let answer = whoami(&desk.admin, headers).await;
+        answer.refused(403, "Forbidden");
+    }
     for headers in [
         [("Impersonate-Group", "x")],
         [("Impersonate-Uid", "x")],

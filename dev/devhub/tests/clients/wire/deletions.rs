@@ -38,6 +38,13 @@ nonsense
 = 400 BadRequest: [..]
 DELETE /api/v1/namespaces/{ns}/configmaps/one
 
+[]
+= 400 BadRequest: [..]
+DELETE /api/v1/namespaces/{ns}/configmaps/one?uid=another&gracePeriodSeconds=0
+= 409 Conflict: [..]the UID in the precondition (another) does not match the UID in record ([..]
+  kind=ConfigMap name=one
+DELETE /api/v1/namespaces/{ns}/configmaps/one
+
 {"dryRun":["All"]}
 = 200 Status
   kind=configmaps name=one uid=[..]

@@ -34,18 +34,67 @@ impl Desk {
     pub fn exchanges(&self, text: &str) -> impl Future<Output = ()> {
         exchanges(&self.admin, text.replace("{ns}", &self.namespace))
     }
+
+    /// Creates `base` with each of these changes, as a dry run. Each row has two lines: a merge patch, and the [`verdict`].
+    #[track_caller]
+    pub fn creates(&self, path: &str, base: &Value, rows: &str) -> impl Future<Output = ()> {
+        self.verdicts("POST", "application/json", path, base, rows)
+    }
+
+    /// Makes each of these changes of a stored object, as a dry run. The rows are those of [`Desk::creates`].
+    #[track_caller]
+    pub fn changes(&self, path: &str, rows: &str) -> impl Future<Output = ()> {
+        let merge = "application/merge-patch+json";
+        self.verdicts("PATCH", merge, path, &Value::Null, rows)
+    }
+
+    #[track_caller]
+    fn verdicts(
+        &self,
+        method: &str,
+        content_type: &str,
+        path: &str,
+        base: &Value,
+        rows: &str,
+    ) -> impl Future<Output = ()> {
+        let rows = rows.trim().replace("{ns}", &self.namespace);
+        let mut asked = Vec::new();
+        for row in rows.lines().collect::<Vec<_>>().chunks(2) {
+            let mut body: Value = serde_json::from_str(row[0]).unwrap();
+            if !base.is_null() {
+                let patch = std::mem::replace(&mut body, base.clone());
+                json_patch::merge(&mut body, &patch);
+            }
+            let head = format!("{method} {path}?dryRun=All");
+            let lines = [head, format!("Content-Type: {content_type}"), String::new()];
+            let lines = lines.into_iter().chain([body.to_string()]).collect();
+            let expected = row[1].strip_prefix("= ").unwrap().to_owned();
+            asked.push((lines, vec![expected]));
+        }
+        converse(&self.admin, asked, verdict)
+    }
 }
 
-/// Makes these exchanges as somebody.
+/// Makes these exchanges as a user.
 #[track_caller]
 pub fn exchanges(person: &Person, text: String) -> impl Future<Output = ()> {
+    converse(person, parse(&text), said)
+}
+
+/// Sends requests, and compares all responses, as `tell` shows them, with what is expected.
+#[track_caller]
+fn converse(
+    person: &Person,
+    exchanges: Vec<(Vec<String>, Vec<String>)>,
+    tell: fn(&Answer) -> String,
+) -> impl Future<Output = ()> {
     let caller = std::panic::Location::caller();
     async move {
         let mut differences = String::new();
-        for (index, (asked, expected)) in parse(&text).into_iter().enumerate() {
+        for (index, (asked, expected)) in exchanges.into_iter().enumerate() {
             let answer = tokio::time::timeout(PATIENCE, person.request(request(&asked))).await;
             let said = match answer {
-                Ok(Ok(answer)) => said(&answer),
+                Ok(Ok(answer)) => tell(&answer),
                 Ok(Err(why)) => why,
                 Err(_) => "no end".to_owned(),
             };
@@ -64,6 +113,21 @@ pub fn exchanges(person: &Person, text: String) -> impl Future<Output = ()> {
             "the exchange at {caller} differs:{differences}(end)"
         );
     }
+}
+
+/// `fine`, or what is invalid, or any other refusal with its code; and warnings.
+fn verdict(answer: &Answer) -> String {
+    let said = said(answer);
+    let first = said.lines().next().unwrap_or_default();
+    let mut verdict = match first.split_once(" is invalid: ") {
+        Some((start, wrong)) if start.starts_with("422 ") => wrong.to_owned(),
+        _ if answer.code < 300 => "fine".to_owned(),
+        _ => first.to_owned(),
+    };
+    for warning in &answer.warnings {
+        verdict += &format!("; warning: {warning}");
+    }
+    verdict
 }
 
 /// What was said, as exchanges show it.

@@ -18,6 +18,14 @@ GET /api/v1/namespaces/{ns}/configmaps?limit=1&continue=bm9uc2Vuc2U
 = 400 BadRequest: [..]
 GET /api/v1/namespaces/{ns}/configmaps?limit=1&continue=eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MSwic3RhcnQiOiIuLi8uLi94In0
 = 400 BadRequest: invalid continue token: continue key is not valid: ../../x
+GET /api/v1/namespaces/{ns}/configmaps?limit=1&continue=eyJ2IjoieCIsInJ2IjoxLCJzdGFydCI6ImEifQ
+= 400 BadRequest: [..]
+GET /api/v1/namespaces/{ns}/configmaps?resourceVersion=5&continue=eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MSwic3RhcnQiOiJhXHUwMDAwIn0
+= 400 BadRequest: specifying resource version is not allowed when using continue
+GET /api/v1/configmaps?limit=1
+= 200 ConfigMapList
+GET /api/v1/namespaces?limit=1
+= 200 NamespaceList
 GET /api/v1/namespaces/{ns}/configmaps?resourceVersion=x
 = 400 BadRequest: [..]
 GET /api/v1/namespaces/{ns}/configmaps?resourceVersion=99999999

@@ -41,6 +41,10 @@ GET /api/v1/namespaces/{ns}/nodes
 = 404 NotFound: the server could not find the requested resource
 GET /api/v1/namespaces/{ns}/namespaces
 = 404 NotFound: the server could not find the requested resource
+GET /apis/clients.berth.test
+= 200 APIGroup
+GET /apis/authorization.k8s.io/v1/subjectaccessreviews/x
+= 404 NotFound: the server could not find the requested resource
 GET /api/v1/watch/nonsense
 = 404 NotFound: the server could not find the requested resource
 GET /apis/clients.berth.test/v1/nonsense
@@ -165,6 +169,9 @@ Accept: text/html
 = 406 NotAcceptable: [..]
 GET /api/v1/namespaces/{ns}/configmaps
 Accept: application/xml
+= 406 NotAcceptable: [..]
+GET /api/v1/namespaces/{ns}/configmaps
+Accept: nonsense
 = 406 NotAcceptable: [..]
 GET /apis/clients.berth.test/v1/namespaces/{ns}/widgets
 Accept: text/html
