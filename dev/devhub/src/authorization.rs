@@ -3,8 +3,6 @@
 pub(crate) mod bootstrap;
 pub(crate) mod escalation;
 mod mirror;
-#[cfg(test)]
-mod whole_tests;
 mod words;
 
 use berth_rbac::{ObjectRef, Request, Subject, Verdict};

@@ -145,68 +145,6 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
 
     use super::*;
-    use berth_rbac::{Request, Subject};
-
-    fn policy() -> Policy {
-        let mut policy = Policy::new();
-        for object in objects() {
-            let kind = object.kind().to_owned();
-            let value = object.into_value();
-            let added = match kind.as_str() {
-                "ClusterRole" => policy.upsert_cluster_role(from_value(value).unwrap()),
-                "Role" => policy.upsert_role(from_value(value).unwrap()),
-                _ => policy.upsert_cluster_role_binding(from_value(value).unwrap()),
-            };
-            added.unwrap();
-        }
-        policy
-    }
-
-    #[test]
-    fn a_new_hub_lets_people_look_around_and_no_more() {
-        let policy = policy();
-        let paths = [
-            "/api",
-            "/apis/apps/v1",
-            "/version",
-            "/openapi/v3",
-            "/readyz",
-        ];
-        let subject = |group| Subject {
-            user: "u",
-            groups: group,
-        };
-        let everybody = ["system:authenticated"];
-        for path in paths {
-            let request = Request::NonResource { verb: "get", path };
-            assert!(
-                policy.evaluate(&subject(&everybody), &request).is_allowed(),
-                "{path}"
-            );
-        }
-        let review = |resource| Request::Resource {
-            verb: "create",
-            api_group: "authorization.k8s.io",
-            resource,
-            subresource: "",
-            name: "",
-            namespace: "",
-        };
-        let rows = [
-            (&everybody, "selfsubjectaccessreviews", true),
-            (&everybody, "subjectaccessreviews", false),
-            (
-                &["system:unauthenticated"],
-                "selfsubjectaccessreviews",
-                false,
-            ),
-            (&["system:masters"], "subjectaccessreviews", true),
-        ];
-        for (groups, resource, allowed) in rows {
-            let verdict = policy.evaluate(&subject(groups), &review(resource));
-            assert_eq!(verdict.is_allowed(), allowed, "{groups:?} {resource}");
-        }
-    }
 
     #[test]
     fn the_roles_for_people_hold_one_another() {
@@ -222,14 +160,5 @@ mod tests {
         assert_ne!(lacking("edit", "admin"), []);
         assert_ne!(lacking("view", "edit"), []);
         assert_eq!(lacking("cluster-admin", "admin"), []);
-    }
-
-    #[test]
-    fn a_rule_is_a_line() {
-        let rule = rule("create,read core,apps a,b c");
-        assert_eq!(rule.verbs, ["create", "get", "list", "watch"]);
-        assert_eq!(rule.api_groups.unwrap(), ["", "apps"]);
-        assert_eq!(rule.resources.unwrap(), ["a", "b"]);
-        assert_eq!(rule.resource_names.unwrap(), ["c"]);
     }
 }

@@ -97,35 +97,3 @@ fn words(user: &User, missing: &[PolicyRule], errors: &[String]) -> String {
     }
     words
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_refusal_lists_what_is_missing() {
-        let rule = |resource: &str, verb: &str| PolicyRule {
-            api_groups: Some(vec![String::new()]),
-            resources: Some(vec![resource.to_owned()]),
-            verbs: vec![verb.to_owned()],
-            ..PolicyRule::default()
-        };
-        let user = User::new("dev", &["a", "system:authenticated"]);
-        let missing = [
-            rule("secrets", "list"),
-            rule("pods", "get"),
-            rule("secrets", "get"),
-        ];
-        let expected = concat!(
-            "user \"dev\" (groups=[\"a\" \"system:authenticated\"]) is attempting to grant RBAC permissions not currently held:\n",
-            "{APIGroups:[\"\"], Resources:[\"pods\"], Verbs:[\"get\"]}\n",
-            "{APIGroups:[\"\"], Resources:[\"secrets\"], Verbs:[\"list\" \"get\"]}",
-        );
-        assert_eq!(words(&user, &missing, &[]), expected);
-        let error = ["x not found".to_owned()];
-        assert_eq!(
-            words(&user, &missing, &error),
-            format!("{expected}; resolution errors: [x not found]")
-        );
-    }
-}

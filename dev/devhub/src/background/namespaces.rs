@@ -272,59 +272,7 @@ impl Content {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::background::testing::{AtWork, object};
-    use crate::writes::Propagation;
-
-    #[test]
-    fn conditions_say_what_is_left() {
-        let counts = |counts: &[(&str, usize)]| {
-            counts
-                .iter()
-                .map(|&(what, count)| (what.to_owned(), count))
-                .collect()
-        };
-        let content = Content {
-            objects: counts(&[("configmaps.", 2), ("leases.coordination.k8s.io", 1)]),
-            finalizers: counts(&[("example.com/hold", 2)]),
-            errors: vec!["b".to_owned(), "a".to_owned()],
-        };
-        let told: Vec<_> = content
-            .findings()
-            .into_iter()
-            .map(|(sort, is_so, _, message)| (sort, is_so, message))
-            .collect();
-        let expected = [
-            (
-                "NamespaceDeletionDiscoveryFailure",
-                false,
-                "All resources successfully discovered",
-            ),
-            (
-                "NamespaceDeletionGroupVersionParsingFailure",
-                false,
-                "All legacy kube types successfully parsed",
-            ),
-            (
-                "NamespaceDeletionContentFailure",
-                true,
-                "Failed to delete all resource types: a, b",
-            ),
-            (
-                "NamespaceContentRemaining",
-                true,
-                "Some resources are remaining: configmaps. has 2 resource instances, leases.coordination.k8s.io has 1 resource instances",
-            ),
-            (
-                "NamespaceFinalizersRemaining",
-                true,
-                "Some content in the namespace has finalizers remaining: example.com/hold in 2 resource instances",
-            ),
-        ];
-        assert_eq!(
-            told,
-            expected.map(|(sort, is_so, message)| (sort, is_so, message.to_owned()))
-        );
-    }
+    use crate::background::testing::object;
 
     #[test]
     fn a_condition_keeps_its_time_while_it_is_the_case() {
@@ -356,61 +304,5 @@ mod tests {
         );
         assert_eq!(finalized(&with(json!(["a.b/c"]))), None);
         assert_eq!(finalized(&object(json!({}))), None);
-    }
-
-    #[tokio::test]
-    async fn a_namespace_goes_with_everything_in_it() {
-        let hub = AtWork::start().await;
-        hub.owned("a", &[]).await;
-        hub.create("leases", "ns", json!({ "metadata": { "name": "l" } }))
-            .await;
-        hub.delete("namespaces", "", "ns", Propagation::Background)
-            .await
-            .expect("begun");
-        hub.until_gone("namespaces", "", "ns").await;
-        hub.settled().await;
-        assert_eq!(hub.get("configmaps", "ns", "a"), None);
-        assert_eq!(hub.get("leases", "ns", "l"), None);
-        assert_eq!(hub.get("serviceaccounts", "ns", "default"), None);
-        hub.end().await;
-    }
-
-    #[tokio::test]
-    async fn a_finalizer_in_it_holds_a_namespace_and_the_status_says_so() {
-        let hub = AtWork::start().await;
-        hub.owned("a", &[]).await;
-        let hold = json!({ "metadata": { "finalizers": ["example.com/hold"] } });
-        hub.merge("configmaps", "ns", "a", hold).await;
-        hub.delete("namespaces", "", "ns", Propagation::Background)
-            .await
-            .expect("begun");
-        let condition = |sort: &str| {
-            let namespace = hub.get("namespaces", "", "ns")?;
-            let conditions = namespace.at(&["status", "conditions"])?.as_array()?.clone();
-            conditions.into_iter().find(|it| it["type"] == sort)
-        };
-        hub.until("told", || {
-            condition("NamespaceFinalizersRemaining").is_some()
-        })
-        .await;
-        hub.settled().await;
-        let namespace = hub.get("namespaces", "", "ns").expect("it waits");
-        assert_eq!(namespace.str_at(&["status", "phase"]), "Terminating");
-        let finalizers = condition("NamespaceFinalizersRemaining").expect("told");
-        assert_eq!(
-            finalizers["message"],
-            "Some content in the namespace has finalizers remaining: example.com/hold in 1 resource instances"
-        );
-        // Nothing new comes in meanwhile.
-        assert_eq!(hub.get("configmaps", "ns", "kube-root-ca.crt"), None);
-        hub.merge(
-            "configmaps",
-            "ns",
-            "a",
-            json!({ "metadata": { "finalizers": null } }),
-        )
-        .await;
-        hub.until_gone("namespaces", "", "ns").await;
-        hub.end().await;
     }
 }

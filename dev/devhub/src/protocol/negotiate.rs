@@ -298,37 +298,4 @@ mod tests {
             "errors are no tables"
         );
     }
-
-    #[test]
-    fn nothing_acceptable_is_a_406() {
-        for accept in [
-            "text/html",
-            "application/vnd.kubernetes.protobuf",
-            "application/json;as=Pod;v=v1;g=",
-            "application/json;as=Table;v=v2;g=meta.k8s.io",
-            "nonsense",
-        ] {
-            let error = negotiate(accept, Transforms::Custom).unwrap_err();
-            assert_eq!(error.code, StatusCode::NOT_ACCEPTABLE, "{accept}");
-            assert_eq!(error.reason, "NotAcceptable");
-            assert!(
-                error
-                    .message
-                    .starts_with("only the following media types are accepted: application/json")
-            );
-        }
-    }
-
-    #[test]
-    fn people_get_indentation() {
-        let mut headers = HeaderMap::new();
-        headers.insert(header::USER_AGENT, "curl/8.0".parse().unwrap());
-        let format = |query: &str| {
-            Accepted::negotiate(&headers, &Query::parse(query), Transforms::Custom)
-                .unwrap()
-                .format
-        };
-        assert_eq!(format(""), Format::Json { pretty: true });
-        assert_eq!(format("pretty=false"), Format::Json { pretty: false });
-    }
 }

@@ -155,276 +155,50 @@ mod tests {
 
     use super::*;
 
-    /// (method, path and query, verb, group/version, namespace, resource, name, subresource)
-    type Row = (
-        &'static str,
-        &'static str,
-        &'static str,
-        &'static str,
-        &'static str,
-        &'static str,
-        &'static str,
-        &'static str,
-    );
+    /// Method, path and query, then verb, group/version, namespace, resource, name, subresource; `-` for an empty one.
+    const ROWS: &str = "\
+GET /api/v1/namespaces list /v1 - namespaces - -
+GET /api/v1/namespaces/ list /v1 - namespaces - -
+GET /api/v1/namespaces/a get /v1 a namespaces a -
+HEAD /api/v1/namespaces/a get /v1 a namespaces a -
+PUT /api/v1/namespaces/a/finalize update /v1 a namespaces a finalize
+PUT /api/v1/namespaces/a/status update /v1 a namespaces a status
+GET /api/v1/namespaces/a/secrets list /v1 a secrets - -
+POST /api/v1/namespaces/a/secrets create /v1 a secrets - -
+DELETE /api/v1/namespaces/a/secrets deletecollection /v1 a secrets - -
+DELETE /api/v1/namespaces/a/secrets/s delete /v1 a secrets s -
+POST /api/v1/namespaces/a/serviceaccounts/s/token create /v1 a serviceaccounts s token
+GET /api/v1/secrets?watch=1 watch /v1 - secrets - -
+GET /api/v1/secrets?watch= watch /v1 - secrets - -
+GET /api/v1/secrets?watch=False list /v1 - secrets - -
+GET /api/v1/namespaces/a/secrets/s?watch=true get /v1 a secrets s -
+GET /api/v1/watch/namespaces/a/secrets watch /v1 a secrets - -
+GET /api/v1/watch/namespaces/a watch /v1 a namespaces a -
+GET /api/v1/secrets?fieldSelector=metadata.name%3Dx list /v1 - secrets x -
+GET /api/v1/secrets?fieldSelector=metadata.name%3D.. list /v1 - secrets - -
+PATCH /apis/g.io/v1/things/t/status patch g.io/v1 - things t status
+GET /apis/g.io/v1/namespaces/a/things/t/x/y get g.io/v1 a things t x
+OPTIONS /apis/g.io/v1/things - g.io/v1 - things - -
+GET /apis/g.io/v1/things/a%2Fb get g.io/v1 - things a b
+";
 
     #[test]
     fn a_path_names_a_resource() {
-        let rows: &[Row] = &[
-            (
-                "GET",
-                "/api/v1/namespaces",
-                "list",
-                "/v1",
-                "",
-                "namespaces",
-                "",
-                "",
-            ),
-            (
-                "GET",
-                "/api/v1/namespaces/",
-                "list",
-                "/v1",
-                "",
-                "namespaces",
-                "",
-                "",
-            ),
-            (
-                "GET",
-                "/api/v1/namespaces/a",
-                "get",
-                "/v1",
-                "a",
-                "namespaces",
-                "a",
-                "",
-            ),
-            (
-                "HEAD",
-                "/api/v1/namespaces/a",
-                "get",
-                "/v1",
-                "a",
-                "namespaces",
-                "a",
-                "",
-            ),
-            (
-                "PUT",
-                "/api/v1/namespaces/a/finalize",
-                "update",
-                "/v1",
-                "a",
-                "namespaces",
-                "a",
-                "finalize",
-            ),
-            (
-                "PUT",
-                "/api/v1/namespaces/a/status",
-                "update",
-                "/v1",
-                "a",
-                "namespaces",
-                "a",
-                "status",
-            ),
-            (
-                "GET",
-                "/api/v1/namespaces/a/secrets",
-                "list",
-                "/v1",
-                "a",
-                "secrets",
-                "",
-                "",
-            ),
-            (
-                "POST",
-                "/api/v1/namespaces/a/secrets",
-                "create",
-                "/v1",
-                "a",
-                "secrets",
-                "",
-                "",
-            ),
-            (
-                "DELETE",
-                "/api/v1/namespaces/a/secrets",
-                "deletecollection",
-                "/v1",
-                "a",
-                "secrets",
-                "",
-                "",
-            ),
-            (
-                "DELETE",
-                "/api/v1/namespaces/a/secrets/s",
-                "delete",
-                "/v1",
-                "a",
-                "secrets",
-                "s",
-                "",
-            ),
-            (
-                "POST",
-                "/api/v1/namespaces/a/serviceaccounts/s/token",
-                "create",
-                "/v1",
-                "a",
-                "serviceaccounts",
-                "s",
-                "token",
-            ),
-            (
-                "GET",
-                "/api/v1/secrets?watch=1",
-                "watch",
-                "/v1",
-                "",
-                "secrets",
-                "",
-                "",
-            ),
-            (
-                "GET",
-                "/api/v1/secrets?watch=",
-                "watch",
-                "/v1",
-                "",
-                "secrets",
-                "",
-                "",
-            ),
-            (
-                "GET",
-                "/api/v1/secrets?watch=False",
-                "list",
-                "/v1",
-                "",
-                "secrets",
-                "",
-                "",
-            ),
-            (
-                "GET",
-                "/api/v1/namespaces/a/secrets/s?watch=true",
-                "get",
-                "/v1",
-                "a",
-                "secrets",
-                "s",
-                "",
-            ),
-            (
-                "GET",
-                "/api/v1/watch/namespaces/a/secrets",
-                "watch",
-                "/v1",
-                "a",
-                "secrets",
-                "",
-                "",
-            ),
-            (
-                "GET",
-                "/api/v1/watch/namespaces/a",
-                "watch",
-                "/v1",
-                "a",
-                "namespaces",
-                "a",
-                "",
-            ),
-            (
-                "GET",
-                "/api/v1/secrets?fieldSelector=metadata.name%3Dx",
-                "list",
-                "/v1",
-                "",
-                "secrets",
-                "x",
-                "",
-            ),
-            (
-                "GET",
-                "/api/v1/secrets?fieldSelector=metadata.name%3D..",
-                "list",
-                "/v1",
-                "",
-                "secrets",
-                "",
-                "",
-            ),
-            (
-                "PATCH",
-                "/apis/g.io/v1/things/t/status",
-                "patch",
-                "g.io/v1",
-                "",
-                "things",
-                "t",
-                "status",
-            ),
-            (
-                "GET",
-                "/apis/g.io/v1/namespaces/a/things/t/x/y",
-                "get",
-                "g.io/v1",
-                "a",
-                "things",
-                "t",
-                "x",
-            ),
-            (
-                "OPTIONS",
-                "/apis/g.io/v1/things",
-                "",
-                "g.io/v1",
-                "",
-                "things",
-                "",
-                "",
-            ),
-            (
-                "GET",
-                "/apis/g.io/v1/things/a%2Fb",
-                "get",
-                "g.io/v1",
-                "",
-                "things",
-                "a",
-                "b",
-            ),
-        ];
-        for (method, uri, verb, group_version, namespace, resource, name, subresource) in rows {
-            let info = read(method, uri);
-            assert!(info.is_resource, "{uri}");
-            let got = (
-                info.verb.as_str(),
-                format!("{}/{}", info.group, info.version),
-                info.namespace.as_str(),
-                info.resource.as_str(),
-                info.name.as_str(),
-                info.subresource.as_str(),
-            );
-            let group_version = (*group_version).to_owned();
-            assert_eq!(
-                got,
-                (
-                    *verb,
-                    group_version,
-                    *namespace,
-                    *resource,
-                    *name,
-                    *subresource
-                ),
-                "{uri}"
-            );
+        for row in ROWS.lines() {
+            let words: Vec<&str> = row.split(' ').collect();
+            let info = read(words[0], words[1]);
+            assert!(info.is_resource, "{row}");
+            let group_version = format!("{}/{}", info.group, info.version);
+            let found = [
+                &info.verb,
+                &group_version,
+                &info.namespace,
+                &info.resource,
+                &info.name,
+                &info.subresource,
+            ];
+            let found = found.map(|word| if word.is_empty() { "-" } else { word });
+            assert_eq!(found, words[2..], "{row}");
         }
     }
 

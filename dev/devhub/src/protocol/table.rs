@@ -221,16 +221,6 @@ mod tests {
     }
 
     #[test]
-    fn without_columns_the_age_is_shown() {
-        let columns = Columns::Paths(Vec::new());
-        let (columns, cells) = printer(&columns);
-        let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
-        assert_eq!(names, ["Name", "Age"]);
-        assert_eq!(columns[0].format, "name");
-        assert_eq!(Value::Array(cells(&object(), now())), json!(["a", "10m"]));
-    }
-
-    #[test]
     fn a_column_without_words_is_described_by_its_path() {
         let (column, path) = column_of("Num", "integer", ".spec.num");
         assert_eq!(
@@ -244,35 +234,6 @@ mod tests {
             columns,
             ..testing::resource("x.example.com", "v1", "foos", "Foo")
         }
-    }
-
-    #[test]
-    fn a_table_tells_its_columns_and_brings_metadata_along() {
-        let foo = resource(Columns::Paths(Vec::new()));
-        let form = Form {
-            version: MetaVersion::V1,
-            include: IncludeObject::Metadata,
-            headers: true,
-        };
-        let metadata = Map::from_iter([("resourceVersion".to_owned(), "9".into())]);
-        let object = object();
-        let table = table(&foo, &[&object], now(), form, metadata);
-        assert_eq!(table["kind"], "Table");
-        assert_eq!(table["apiVersion"], "meta.k8s.io/v1");
-        assert_eq!(table["metadata"], json!({"resourceVersion": "9"}));
-        assert_eq!(table["columnDefinitions"][1]["name"], "Age");
-        assert_eq!(table["columnDefinitions"][1]["priority"], 0);
-        assert_eq!(
-            table["rows"],
-            json!([{
-                "cells": ["a", "10m"],
-                "object": {
-                    "kind": "PartialObjectMetadata",
-                    "apiVersion": "meta.k8s.io/v1",
-                    "metadata": object.at(&["metadata"]),
-                },
-            }])
-        );
     }
 
     #[test]

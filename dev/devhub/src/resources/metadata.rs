@@ -33,15 +33,6 @@ pub(crate) fn errors(
         Some(old) => update_errors(object, old),
         None => name_and_namespace_errors(object, namespaced, name_errors),
     };
-    let generation = object.generation();
-    if generation < 0 {
-        let detail = "must be greater than or equal to 0";
-        errors.push(FieldError::invalid(
-            "metadata.generation",
-            generation,
-            detail,
-        ));
-    }
     errors.extend(label_errors(object));
     errors.extend(annotation_errors(object));
     errors.extend(owner_errors(object));
@@ -94,17 +85,11 @@ fn name_and_namespace_errors(
         )),
         name => errors.extend(each_invalid("metadata.name", name, name_errors(name))),
     }
-    match (namespaced, object.namespace()) {
-        (true, "") => errors.push(FieldError::required("metadata.namespace", "")),
-        (true, name) => {
-            let reasons = names::dns1123_label(name);
-            errors.extend(each_invalid("metadata.namespace", name, reasons));
-        }
-        (false, "") => {}
-        (false, _) => errors.push(FieldError::forbidden(
-            "metadata.namespace",
-            "not allowed on this type",
-        )),
+    // The namespace was compared with the path.
+    if namespaced {
+        let name = object.namespace();
+        let reasons = names::dns1123_label(name);
+        errors.extend(each_invalid("metadata.namespace", name, reasons));
     }
     errors
 }
@@ -134,13 +119,6 @@ fn update_errors(object: &Object, old: &Object) -> Vec<FieldError> {
             );
             errors.push(FieldError::forbidden("metadata.finalizers", detail));
         }
-    }
-    if object.generation() < old.generation() {
-        errors.push(FieldError::invalid(
-            "metadata.generation",
-            object.generation(),
-            "must not be decremented",
-        ));
     }
     for field in FIXED {
         let there = |object: &Object| match object.at(&["metadata", field]) {
@@ -278,218 +256,4 @@ fn managed_fields_errors(object: &Object) -> Vec<FieldError> {
         }
     }
     errors
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
-    use serde_json::json;
-
-    use super::*;
-
-    fn object(metadata: Value) -> Object {
-        Object::try_from(json!({"metadata": metadata})).unwrap()
-    }
-
-    fn told(new: Value, old: Option<Value>, namespaced: bool) -> Vec<String> {
-        let old = old.map(object);
-        let name_errors = |name: &str| names::dns1123_subdomain(name);
-        errors(&object(new), old.as_ref(), namespaced, &name_errors)
-            .iter()
-            .map(|error| format!("{}: {}", error.field, error.body()))
-            .collect()
-    }
-
-    #[test]
-    fn a_name_is_there_and_is_one() {
-        let rule = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
-        for (metadata, namespaced, expected) in [
-            (json!({"name": "a", "namespace": "b"}), true, vec![]),
-            (json!({"name": "a-x", "generateName": "a-"}), false, vec![]),
-            (
-                json!({}),
-                true,
-                vec![
-                    "metadata.name: Required value: name or generateName is required".to_owned(),
-                    "metadata.namespace: Required value".to_owned(),
-                ],
-            ),
-            (
-                json!({"name": "A"}),
-                false,
-                vec![format!("metadata.name: Invalid value: \"A\": {rule}")],
-            ),
-            (
-                json!({"name": "a", "generateName": "_-"}),
-                false,
-                // What Kubernetes takes off hides it.
-                vec![],
-            ),
-            (
-                json!({"name": "a", "generateName": "é-"}),
-                false,
-                vec![format!(
-                    "metadata.generateName: Invalid value: \"é-\": {rule}"
-                )],
-            ),
-            (
-                json!({"name": "a".repeat(254)}),
-                false,
-                vec![format!(
-                    "metadata.name: Invalid value: \"{}\": must be no more than 253 characters",
-                    "a".repeat(254)
-                )],
-            ),
-            (
-                json!({"name": "a", "namespace": "b"}),
-                false,
-                vec!["metadata.namespace: Forbidden: not allowed on this type".to_owned()],
-            ),
-            (
-                json!({"name": "a", "namespace": "b.c"}),
-                true,
-                vec![
-                    "metadata.namespace: Invalid value: \"b.c\": must not contain dots".to_owned(),
-                ],
-            ),
-        ] {
-            assert_eq!(told(metadata, None, namespaced), expected);
-        }
-    }
-
-    #[test]
-    fn what_stands_in_metadata_has_its_rules() {
-        for (metadata, expected) in [
-            (
-                json!({"labels": {"a": "b/c"}}),
-                "metadata.labels: Invalid value: \"b/c\": a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')",
-            ),
-            (
-                json!({"labels": {"/a": "b"}}),
-                "metadata.labels: Invalid value: \"/a\": prefix part must be non-empty",
-            ),
-            (
-                json!({"annotations": {"/A": "anything / goes"}}),
-                "metadata.annotations: Invalid value: \"/A\": prefix part must be non-empty",
-            ),
-            (
-                json!({"annotations": {"a": "x".repeat(ANNOTATIONS_MAX)}}),
-                "metadata.annotations: Too long: may not be more than 262144 bytes",
-            ),
-            (
-                json!({"ownerReferences": [{"apiVersion": "apps/", "kind": "A", "name": "a", "uid": "1"}]}),
-                "metadata.ownerReferences.apiVersion: Invalid value: \"apps/\": version must not be empty",
-            ),
-            (
-                json!({"ownerReferences": [{"apiVersion": "v1", "kind": "A", "name": "a"}]}),
-                "metadata.ownerReferences.uid: Invalid value: \"\": must not be empty",
-            ),
-            (
-                json!({"ownerReferences": [
-                    {"apiVersion": "v1", "kind": "A", "name": "a", "uid": "1", "controller": true},
-                    {"apiVersion": "v1", "kind": "B", "name": "b", "uid": "2", "controller": true},
-                ]}),
-                "metadata.ownerReferences: Invalid value: [{\"apiVersion\":\"v1\",\"controller\":true,\"kind\":\"A\",\"name\":\"a\",\"uid\":\"1\"},{\"apiVersion\":\"v1\",\"controller\":true,\"kind\":\"B\",\"name\":\"b\",\"uid\":\"2\"}]: Only one reference can have Controller set to true. Found \"true\" in references for A/a and B/b",
-            ),
-            (
-                json!({"finalizers": ["orphan", "foregroundDeletion"]}),
-                "metadata.finalizers: Invalid value: [\"orphan\",\"foregroundDeletion\"]: finalizer orphan and foregroundDeletion cannot be both set",
-            ),
-            (
-                json!({"finalizers": ["/x"]}),
-                "metadata.finalizers: Invalid value: \"/x\": prefix part must be non-empty",
-            ),
-            (
-                json!({"managedFields": [{"operation": "Guess"}]}),
-                "metadata.managedFields[0].operation: Invalid value: \"Guess\": must be `Apply` or `Update`",
-            ),
-            (
-                json!({"generation": -1}),
-                "metadata.generation: Invalid value: -1: must be greater than or equal to 0",
-            ),
-        ] {
-            let mut metadata = metadata;
-            metadata["name"] = json!("a");
-            assert_eq!(told(metadata, None, false), [expected]);
-        }
-    }
-
-    #[test]
-    fn an_update_leaves_alone_what_is_fixed() {
-        let old = json!({
-            "name": "a",
-            "uid": "1",
-            "generation": 2,
-            "creationTimestamp": "2026-01-01T00:00:00Z",
-        });
-        for (field, value, expected) in [
-            ("labels", json!({"a": "b"}), vec![]),
-            ("namespace", json!(""), vec![]),
-            (
-                "name",
-                json!("b"),
-                vec!["metadata.name: Invalid value: \"b\": field is immutable"],
-            ),
-            (
-                "uid",
-                json!(""),
-                vec!["metadata.uid: Invalid value: \"\": field is immutable"],
-            ),
-            (
-                "deletionTimestamp",
-                json!("2026-01-01T00:00:00Z"),
-                vec![
-                    "metadata.deletionTimestamp: Invalid value: \"2026-01-01T00:00:00Z\": field is immutable",
-                ],
-            ),
-            (
-                "creationTimestamp",
-                json!(null),
-                vec!["metadata.creationTimestamp: Invalid value: null: field is immutable"],
-            ),
-            (
-                "generation",
-                json!(1),
-                vec!["metadata.generation: Invalid value: 1: must not be decremented"],
-            ),
-        ] {
-            let mut new = old.clone();
-            new[field] = value;
-            assert_eq!(told(new, Some(old.clone()), false), expected, "{field}");
-        }
-    }
-
-    #[test]
-    fn an_object_on_its_way_out_gets_no_more_finalizers() {
-        let old = json!({
-            "name": "a",
-            "deletionTimestamp": "2026-01-01T00:00:00Z",
-            "finalizers": ["x/a", "x/b"],
-        });
-        let mut new = old.clone();
-        new["finalizers"] = json!(["x/a"]);
-        assert_eq!(told(new.clone(), Some(old.clone()), false), [""; 0]);
-        new["finalizers"] = json!(["x/d", "x/c", "x/d"]);
-        assert_eq!(
-            told(new, Some(old), false),
-            [
-                "metadata.finalizers: Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers [\"x/c\", \"x/d\"]"
-            ]
-        );
-    }
-
-    #[test]
-    fn a_finalizer_without_a_domain_earns_a_warning() {
-        let object =
-            object(json!({"finalizers": ["mine", "example.com", "example.com/mine", "orphan"]}));
-        assert_eq!(
-            finalizer_warnings(&object, None),
-            [
-                "metadata.finalizers: \"example.com\": prefer a domain-qualified finalizer name including a path (/) to avoid accidental conflicts with other finalizer writers",
-                "metadata.finalizers: \"mine\": prefer a domain-qualified finalizer name to avoid accidental conflicts with other finalizer writers",
-            ]
-        );
-        assert_eq!(finalizer_warnings(&object, Some(&object)), [""; 0]);
-    }
 }

@@ -103,61 +103,6 @@ fn a_commit_on_something_else_than_expected_changes_nothing() {
 }
 
 #[test]
-fn a_list_shows_an_earlier_revision_as_it_was() {
-    let store = store(10);
-    put(&store, "a", "changed", 1);
-    put(&store, "a", "removed", 1);
-    let then = put(&store, "b", "kept", 1);
-    put(&store, "a", "changed", 2);
-    put(&store, "a", "changed", 3);
-    put(&store, "a", "added", 1);
-    remove(&store, "a", "removed");
-    let at = |at| Page {
-        at,
-        ..Page::default()
-    };
-    let was = [("a/changed", 1), ("a/removed", 1), ("b/kept", 1)]
-        .map(|(name, data)| (name.to_owned(), data));
-    assert_eq!(shown(&list(&store, None, &at(Some(then)))), was);
-    assert_eq!(shown(&list(&store, Some("a"), &at(Some(then)))), was[..2]);
-    let is = [("a/added", 1), ("a/changed", 3), ("b/kept", 1)]
-        .map(|(name, data)| (name.to_owned(), data));
-    let now = list(&store, None, &at(None));
-    assert_eq!((shown(&now), now.revision), (is.to_vec(), store.revision()));
-}
-
-#[test]
-fn pages_make_up_the_list_while_others_write() {
-    let store = store(100);
-    for name in ["a", "b", "c", "d", "e"] {
-        put(&store, "n", name, 1);
-    }
-    let mut page = Page {
-        limit: Some(2),
-        ..Page::default()
-    };
-    let mut names = Vec::new();
-    let mut remaining = Vec::new();
-    loop {
-        let listed = list(&store, Some("n"), &page);
-        names.extend(shown(&listed).into_iter().map(|(name, _)| name));
-        remaining.push(listed.remaining);
-        let last = listed.items.last().unwrap().object.name().to_owned();
-        page.after = Some(("n".into(), last));
-        page.at = Some(listed.revision);
-        put(&store, "n", "bb", 1);
-        if store.get(&key("n", "d")).is_some() {
-            remove(&store, "n", "d");
-        }
-        if !listed.more {
-            break;
-        }
-    }
-    assert_eq!(names, ["n/a", "n/b", "n/c", "n/d", "n/e"]);
-    assert_eq!(remaining, [3, 1, 0]);
-}
-
-#[test]
 fn a_page_is_full_of_what_matches() {
     let store = store(10);
     for (name, data) in [("a", 1), ("b", 0), ("c", 1), ("d", 1), ("e", 0)] {
@@ -253,22 +198,6 @@ fn who_falls_behind_the_history_is_told_so() {
         expired
     );
     assert_eq!(expired.to_string(), "too old resource version: 2 (3)");
-}
-
-#[tokio::test]
-async fn a_commit_wakes_every_watcher() {
-    let store = store(10);
-    let waiting: Vec<_> = (0..100)
-        .map(|_| {
-            let mut watch = store.watch(&storage(), store.revision()).unwrap();
-            tokio::spawn(async move { watch.next().await.unwrap().len() })
-        })
-        .collect();
-    tokio::task::yield_now().await;
-    put(&store, "a", "x", 1);
-    for watcher in waiting {
-        assert_eq!(watcher.await.unwrap(), 1);
-    }
 }
 
 #[tokio::test]

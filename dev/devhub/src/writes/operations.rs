@@ -71,33 +71,6 @@ mod tests {
     }
 
     #[test]
-    fn operations_apply_in_order() {
-        let patch = patch(json!([
-            { "op": "add", "path": "/a", "value": {} },
-            { "op": "add", "path": "/a/b", "value": [1] },
-            { "op": "add", "path": "/a/b/-", "value": 2 },
-            { "op": "copy", "from": "/a/b", "path": "/c" },
-            { "op": "remove", "path": "/a" },
-        ]));
-        assert_eq!(apply(json!({}), &patch), Ok(json!({ "c": [1, 2] })));
-    }
-
-    #[test]
-    fn what_does_not_apply_is_refused() {
-        for operation in [
-            json!({ "op": "add", "path": "/a/b", "value": 1 }),
-            json!({ "op": "remove", "path": "/a" }),
-            json!({ "op": "replace", "path": "/a/b", "value": 1 }),
-            json!({ "op": "copy", "from": "/a/c", "path": "/b" }),
-            json!({ "op": "move", "from": "/a", "path": "/b" }),
-            json!({ "op": "test", "path": "/x", "value": 2 }),
-        ] {
-            let patch = patch(json!([operation]));
-            assert!(apply(json!({ "x": 1 }), &patch).is_err(), "{patch:?}");
-        }
-    }
-
-    #[test]
     fn a_field_that_is_not_there_is_taken_for_null() {
         let rows = [
             (

@@ -1,4 +1,4 @@
-use http::{Method, StatusCode, header};
+use http::{StatusCode, header};
 use serde_json::json;
 
 use crate::client::{Answer, Client, SECRETS, hub};
@@ -35,53 +35,6 @@ async fn who_is_asked_before_whether_and_whether_before_what() {
         answer.message(),
         "the server could not find the requested resource"
     );
-}
-
-#[tokio::test]
-async fn methods_are_those_of_the_resource() {
-    let hub = hub(100).await;
-    let client = Client::admin(&hub);
-    let rows = [
-        (
-            Method::POST,
-            "/api/v1/secrets",
-            StatusCode::METHOD_NOT_ALLOWED,
-        ),
-        (Method::PUT, SECRETS, StatusCode::METHOD_NOT_ALLOWED),
-        (Method::OPTIONS, SECRETS, StatusCode::METHOD_NOT_ALLOWED),
-        (
-            Method::DELETE,
-            "/api/v1/namespaces",
-            StatusCode::METHOD_NOT_ALLOWED,
-        ),
-        (
-            Method::GET,
-            "/apis/authorization.k8s.io/v1/subjectaccessreviews",
-            StatusCode::METHOD_NOT_ALLOWED,
-        ),
-        (
-            Method::GET,
-            "/apis/authorization.k8s.io/v1/subjectaccessreviews/x",
-            StatusCode::NOT_FOUND,
-        ),
-        (
-            Method::GET,
-            "/api/v1/namespaces/default/secrets/a/status",
-            StatusCode::NOT_FOUND,
-        ),
-        (Method::GET, "/api/v1/secrets/a", StatusCode::NOT_FOUND),
-        (
-            Method::GET,
-            "/api/v1/namespaces/default/nodes",
-            StatusCode::NOT_FOUND,
-        ),
-        (Method::POST, "/version", StatusCode::METHOD_NOT_ALLOWED),
-        (Method::GET, "/metrics", StatusCode::NOT_FOUND),
-    ];
-    for (method, path, expected) in rows {
-        let answer = client.ask(method.as_str(), path, None).await;
-        assert_eq!(answer.status, expected, "{method} {path}: {answer:?}");
-    }
 }
 
 #[tokio::test]
@@ -148,24 +101,6 @@ async fn what_is_deleted_is_told_by_a_status() {
         (&json!("b"), &json!("secrets"))
     );
     assert_ne!(details["uid"], created["metadata"]["uid"]);
-}
-
-#[tokio::test]
-async fn a_collection_is_deleted_by_its_selector() {
-    let hub = hub(100).await;
-    let client = Client::admin(&hub);
-    for (name, label) in [("a", "x"), ("b", "y"), ("c", "x")] {
-        client.create(name, label).await;
-    }
-    let gone = client
-        .ask("DELETE", &format!("{SECRETS}?labelSelector=l%3Dx"), None)
-        .await;
-    assert_eq!(
-        (gone.status, &gone.body["kind"]),
-        (StatusCode::OK, &json!("SecretList"))
-    );
-    assert_eq!(gone.names(), ["a", "c"]);
-    assert_eq!(client.get(SECRETS).await.names(), ["b"]);
 }
 
 #[tokio::test]

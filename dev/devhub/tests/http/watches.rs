@@ -40,18 +40,6 @@ async fn objects_come_into_a_selection_and_leave_it() {
 }
 
 #[tokio::test]
-async fn a_watch_goes_on_where_a_list_ended() {
-    let hub = hub(100).await;
-    let client = Client::admin(&hub);
-    client.create("a", "x").await;
-    let list = client.get(SECRETS).await;
-    let version = list.body["metadata"]["resourceVersion"].as_str().unwrap();
-    client.create("b", "x").await;
-    let mut watch = client.watch(&format!("resourceVersion={version}")).await;
-    assert_eq!(watch.next_name().await, event("ADDED", "b"));
-}
-
-#[tokio::test]
 async fn the_end_of_what_there_was_is_told() {
     let hub = hub(100).await;
     let client = Client::admin(&hub);

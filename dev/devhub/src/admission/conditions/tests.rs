@@ -2,15 +2,6 @@ use serde_json::json;
 
 use super::*;
 
-const SHIPPED: [&str; 4] = [
-    include_str!("../../../../../manifests/registrations/managedclustermutators.yaml"),
-    include_str!("../../../../../manifests/registrations/managedclustervalidators.yaml"),
-    include_str!("../../../../../manifests/registrations/managedclustersetbindingvalidators.yaml"),
-    include_str!(
-        "../../../../../manifests/registrations/managedclustersets/managedclustersetvalidators.yaml"
-    ),
-];
-
 fn object(value: Value) -> Object {
     Object::try_from(value).expect("an object")
 }
@@ -32,41 +23,6 @@ fn hold(expressions: &[&str], new: Value, old: Value) -> Result<bool, String> {
         object: new.as_ref(),
         old: old.as_ref(),
     })
-}
-
-#[test]
-fn the_shipped_registrations_work() {
-    let cluster = json!({
-        "metadata": { "name": "c", "labels": { "cluster.open-cluster-management.io/clusterset": "default" } },
-        "spec": { "hubAcceptsClient": false, "clusterSet": "s" },
-    });
-    let mut accepted = cluster.clone();
-    accepted["spec"]["hubAcceptsClient"] = true.into();
-    accepted["spec"]["clusterSet"] = "t".into();
-    accepted["spec"]["taints"] = json!([{ "key": "k" }]);
-    accepted["spec"]["clusterSelector"] = json!({ "selectorType": "LabelSelector" });
-    for yaml in SHIPPED {
-        let registration: Value = serde_saphyr::from_str(yaml).expect("YAML");
-        let name = registration["metadata"]["name"].as_str().expect("a name");
-        let conditions = registration["webhooks"][0]["matchConditions"].as_array();
-        let expressions: Vec<_> = conditions
-            .expect("it has matchConditions")
-            .iter()
-            .map(|condition| condition["expression"].as_str().expect("a string"))
-            .collect();
-        for expression in &expressions {
-            assert_eq!(check_condition(expression), Ok(()), "{name}");
-        }
-        let rows = [
-            (Value::Null, &cluster, true),
-            (cluster.clone(), &cluster, false),
-            (cluster.clone(), &accepted, true),
-        ];
-        for (old, new, expected) in rows {
-            let result = hold(&expressions, new.clone(), old.clone());
-            assert_eq!(result, Ok(expected), "{name}: {old} to {new}");
-        }
-    }
 }
 
 #[test]

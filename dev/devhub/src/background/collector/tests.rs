@@ -4,24 +4,6 @@ use crate::background::testing::AtWork;
 use crate::writes::Propagation;
 
 #[tokio::test]
-async fn dependents_go_after_their_owner_and_theirs_after_them() {
-    let hub = AtWork::start().await;
-    let a = hub.owned("a", &[]).await;
-    let b = hub.owned("b", &[("ConfigMap", "a", &a)]).await;
-    hub.owned("c", &[("ConfigMap", "b", &b)]).await;
-    hub.owned("d", &[]).await;
-    hub.settled().await;
-    assert!(hub.get("configmaps", "ns", "c").is_some());
-    hub.delete("configmaps", "ns", "a", Propagation::Background)
-        .await
-        .expect("deleted");
-    hub.until_gone("configmaps", "ns", "c").await;
-    assert!(hub.get("configmaps", "ns", "b").is_none());
-    assert!(hub.get("configmaps", "ns", "d").is_some());
-    hub.end().await;
-}
-
-#[tokio::test]
 async fn one_owner_that_stays_is_enough() {
     let hub = AtWork::start().await;
     let a = hub.owned("a", &[]).await;
@@ -68,41 +50,6 @@ async fn an_owner_that_never_was_is_one_that_is_gone() {
 }
 
 #[tokio::test]
-async fn in_the_foreground_the_owner_goes_last() {
-    let hub = AtWork::start().await;
-    let a = hub.owned("a", &[]).await;
-    hub.owned("b", &[("ConfigMap", "a", &a)]).await;
-    hub.merge(
-        "configmaps",
-        "ns",
-        "b",
-        json!({ "metadata": { "finalizers": ["example.com/hold"] } }),
-    )
-    .await;
-    hub.delete("configmaps", "ns", "a", Propagation::Foreground)
-        .await
-        .expect("begun");
-    let is_deleting = || {
-        hub.get("configmaps", "ns", "b")
-            .is_some_and(|b| b.is_deleting())
-    };
-    hub.until("b being deleted", is_deleting).await;
-    hub.settled().await;
-    let a = hub.get("configmaps", "ns", "a").expect("it waits");
-    assert_eq!(a.finalizers(), ["foregroundDeletion"]);
-    hub.merge(
-        "configmaps",
-        "ns",
-        "b",
-        json!({ "metadata": { "finalizers": null } }),
-    )
-    .await;
-    hub.until_gone("configmaps", "ns", "a").await;
-    assert!(hub.get("configmaps", "ns", "b").is_none());
-    hub.end().await;
-}
-
-#[tokio::test]
 async fn a_circle_does_not_hold_itself_up() {
     let hub = AtWork::start().await;
     let a = hub.owned("a", &[]).await;
@@ -120,21 +67,6 @@ async fn a_circle_does_not_hold_itself_up() {
         .expect("begun");
     hub.until_gone("configmaps", "ns", "a").await;
     hub.until_gone("configmaps", "ns", "b").await;
-    hub.end().await;
-}
-
-#[tokio::test]
-async fn orphans_stay_without_an_owner() {
-    let hub = AtWork::start().await;
-    let a = hub.owned("a", &[]).await;
-    hub.owned("b", &[("ConfigMap", "a", &a)]).await;
-    hub.delete("configmaps", "ns", "a", Propagation::Orphan)
-        .await
-        .expect("begun");
-    hub.until_gone("configmaps", "ns", "a").await;
-    hub.settled().await;
-    let b = hub.get("configmaps", "ns", "b").expect("it stays");
-    assert_eq!(b.at(&["metadata", "ownerReferences"]), None);
     hub.end().await;
 }
 

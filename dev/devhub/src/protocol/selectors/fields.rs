@@ -243,28 +243,6 @@ mod tests {
     }
 
     #[test]
-    fn a_field_that_cannot_be_selected_by_is_named() {
-        let plain = resource("", "v1", "configmaps", "ConfigMap");
-        let mut custom = resource("x.io", "v1", "things", "Thing");
-        custom.custom = true;
-        custom.namespaced = false;
-        let check =
-            |selector: &str, resource| FieldSelector::parse(selector).unwrap().check(resource);
-        assert_eq!(
-            check("spec.x=1", &plain).unwrap_err(),
-            "\"spec.x\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\""
-        );
-        assert_eq!(
-            check("spec.x=1", &custom).unwrap_err(),
-            "field label not supported: spec.x"
-        );
-        assert_eq!(
-            check("metadata.namespace=1", &custom).unwrap_err(),
-            "field label not supported: metadata.namespace"
-        );
-    }
-
-    #[test]
     fn a_name_that_is_required_can_be_asked_for() {
         let selector = FieldSelector::parse("metadata.name=a,metadata.namespace!=b").unwrap();
         assert_eq!(selector.required("metadata.name"), Some("a"));

