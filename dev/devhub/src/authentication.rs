@@ -54,7 +54,7 @@ pub enum AuthenticatorError {
     Key,
 }
 
-/// Whose token it is.
+/// The user of a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TokenUser {
     pub(crate) user: User,
@@ -91,7 +91,7 @@ impl Authenticator {
         &self.client_ca
     }
 
-    /// What clients verify the hub by.
+    /// The CA that clients verify the hub with.
     pub(crate) fn serving_ca_pem(&self) -> &str {
         &self.serving_ca_pem
     }
@@ -141,7 +141,7 @@ impl Authenticator {
         }
     }
 
-    /// Whose bearer token it is; none if it is no token of this hub.
+    /// The user of a bearer token; `None` if it is not a token of this hub.
     ///
     /// # Errors
     /// It is one, and does not count: why.

@@ -14,7 +14,7 @@ use crate::user::User;
 use mirror::Mirror;
 pub(crate) use words::{forbidden, reason};
 
-/// Who may do everything, before RBAC is asked.
+/// The group whose members may do everything; RBAC is not asked.
 pub(crate) const SUPERUSERS: &str = "system:masters";
 /// RBAC's API group.
 pub(crate) const GROUP: &str = "rbac.authorization.k8s.io";

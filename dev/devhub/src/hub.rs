@@ -61,7 +61,7 @@ pub struct DevHub {
     _end: DropGuard,
 }
 
-/// What a hub had stored at some moment.
+/// The content of a hub at one moment.
 #[derive(Clone, Debug)]
 pub struct Snapshot(storage::Snapshot);
 
@@ -115,7 +115,7 @@ impl DevHub {
         Ok(Self::run(tcp, address, world, ca_pem, tls, options))
     }
 
-    /// What the hub has stored now, as a snapshot of etcd has it.
+    /// The content of the hub now, as in a snapshot of etcd.
     pub fn snapshot(&self) -> Snapshot {
         Snapshot(self.world.store.snapshot())
     }

@@ -61,7 +61,7 @@ fn may_run_dry(hook: &Hook) -> Result<(), NoVerdict> {
     }
 }
 
-/// What the client is told about a call that failed and must not.
+/// The error for the client when a call failed and the failure policy is Fail.
 pub(super) fn failure(hook: &Hook, why: &str) -> ApiError {
     ApiError::internal(format!("failed calling webhook {:?}: {why}", hook.name))
 }

@@ -28,7 +28,7 @@ pub(super) struct Hook {
     pub(super) fails_open: bool,
     pub(super) timeout: Duration,
     pub(super) side_effects: SideEffects,
-    /// What it is sent; none if it takes nothing that is known.
+    /// True if it takes reviews of a version that devhub knows.
     pub(super) takes_review: bool,
     /// reinvocationPolicy IfNeeded.
     pub(super) reinvoked: bool,

@@ -10,7 +10,7 @@ const OPERATIONS: [&str; 6] = ["add", "copy", "move", "remove", "replace", "test
 pub(super) enum Unreadable {
     /// It is no patch.
     Undecodable(String),
-    /// It is one, with an operation that nobody knows.
+    /// A patch with an unknown operation.
     Unknown(String),
 }
 

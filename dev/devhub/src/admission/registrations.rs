@@ -21,7 +21,7 @@ fn storage(name: &str) -> StorageId {
 pub(super) struct Hooks {
     pub(super) mutating: Vec<Hook>,
     pub(super) validating: Vec<Hook>,
-    /// What a registration could not be read for. It is checked when it is written, so there should be none.
+    /// Why a registration could not be read. Writes check registrations, so that this should not happen.
     pub(super) broken: Option<String>,
     /// The revisions of both kinds.
     read_at: (u64, u64),

@@ -31,7 +31,7 @@ pub(super) async fn dispatch(
         .iter()
         .map(|(hook, invocation)| call(caller, hook, invocation, &attributes, object, deadline));
     let mut result = Ok(());
-    // All of them are waited for, so that warnings do not depend on who was quick.
+    // Wait for all of them: the warnings must not depend on the order of the responses.
     for (its_warnings, its_result) in join_all(calls).await {
         warnings.extend(its_warnings);
         result = result.and(its_result);

@@ -148,7 +148,7 @@ fn check_patch(patch: &[u8], patch_type: Option<&str>, mutating: bool) -> Result
     Err(why.to_owned())
 }
 
-/// A denial, as the client is told it: never less than 400, and always saying who denied.
+/// A denial as the client gets it: the code is at least 400, and the message names the webhook.
 fn denial(hook: &str, status: Status) -> ApiError {
     let code = u16::try_from(status.code.max(400)).ok();
     let code = code.and_then(|code| StatusCode::from_u16(code).ok());

@@ -81,7 +81,7 @@ pub(super) fn issue(
     })
 }
 
-/// Whose token it is, and which of the audiences wanted it is for; none if it is not a token of this key.
+/// The user of a token, and the wanted audiences that it is for; `None` if this key did not sign it.
 ///
 /// # Errors
 /// It is a token of this key, and does not count (any more): why, in kube-apiserver's words.

@@ -40,7 +40,7 @@ fn chain_verifier(ca_pem: &str) -> Result<Arc<dyn ClientCertVerifier>, VerifierB
     WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider).build()
 }
 
-/// Who the client certificates of one CA stand for.
+/// The users of the client certificates of one CA.
 pub(super) struct Certificates {
     chain: Arc<dyn ClientCertVerifier>,
     /// By the SHA-256 of the certificate. Nobody can put an entry here who does not have a certificate of the CA.

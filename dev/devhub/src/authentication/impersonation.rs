@@ -17,7 +17,7 @@ use crate::user::User;
 const GROUP: &str = "authentication.k8s.io";
 const EXTRA_PREFIX: &str = "impersonate-extra-";
 
-/// Whom the headers name; nobody without a user.
+/// The user that the headers name; `None` without Impersonate-User.
 ///
 /// # Errors
 /// 400 for groups, a uid or extras without a user.

@@ -49,7 +49,7 @@ pub(crate) fn objects() -> Vec<Object> {
     roles
 }
 
-/// For servers that read who signs the certificates of their clients.
+/// For servers that read the CA of their clients' certificates.
 fn authentication_reader() -> Object {
     let rule = rule("read core configmaps extension-apiserver-authentication");
     let name = "extension-apiserver-authentication-reader";

@@ -42,7 +42,7 @@ pub(crate) fn is_exempt(
 /// Checks that the user holds all of `wanted` in a namespace (empty: everywhere).
 ///
 /// # Errors
-/// What they lack, in kube-apiserver's words.
+/// The refusal with the missing rights, in kube-apiserver's words.
 pub(crate) fn check(
     world: &World,
     user: &User,

@@ -32,8 +32,7 @@ pub(super) async fn run(world: Arc<World>, cancel: CancellationToken) {
             news = feed.next() => Some(news),
             () = queue.progress() => None,
         };
-        // A decision is made with everything known that has happened: that nobody depends on an object any more, the kinds
-        // together must say.
+        // Read all events before a decision: only all kinds together show that an object has no dependents left.
         for news in first.into_iter().chain(feed.up_to_now().await) {
             graph
                 .learn(&news)
@@ -51,7 +50,7 @@ pub(super) async fn run(world: Arc<World>, cancel: CancellationToken) {
     }
 }
 
-/// What to do about an object now. `others` are to be looked at as well.
+/// Decides about an object now. `others` are to be checked as well.
 fn look(hand: &Hand, graph: &Graph, uid: &str, others: &mut Vec<String>) -> Option<Job> {
     let world = &hand.world;
     let key = graph.key(uid)?.clone();
@@ -102,7 +101,7 @@ fn look(hand: &Hand, graph: &Graph, uid: &str, others: &mut Vec<String>) -> Opti
     }
 }
 
-/// Returns true if a dependent that an owner waits for still has to be told.
+/// Returns true if a dependent that an owner waits for has not been deleted yet.
 fn is_unasked(world: &World, graph: &Graph, uid: &str) -> bool {
     let stored = graph.key(uid).and_then(|key| world.store.get(key));
     stored.is_some_and(|stored| !stored.object.is_deleting())

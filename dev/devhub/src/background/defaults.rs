@@ -68,7 +68,7 @@ fn concerned(news: &News) -> BTreeSet<String> {
     names.collect()
 }
 
-/// What a namespace has not got.
+/// The default objects that a namespace lacks.
 #[derive(Debug, Default, PartialEq)]
 struct Lacking {
     account: bool,

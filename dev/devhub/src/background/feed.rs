@@ -18,7 +18,7 @@ use crate::storage::{Event, StorageId, Store, Stored, Watch};
 pub(super) enum News {
     /// Other resources are served than before.
     Served,
-    /// What there is of a kind: at first, and again when the feed has fallen behind. What is not in it is gone.
+    /// All objects of a kind: at first, and again when the feed has fallen behind. Objects that are not in it are gone.
     Listed(StorageId, Vec<Arc<Stored>>),
     /// What happened since, in order.
     Events(StorageId, Vec<Event>),
@@ -82,7 +82,7 @@ impl Feed {
         }
     }
 
-    /// Everything that has happened up to now, as far as it has not been told.
+    /// All news up to now that have not been returned yet.
     pub(super) async fn up_to_now(&mut self) -> Vec<News> {
         let mut all = Vec::new();
         // Not to be cut short by tokio's budget: "nothing more" must mean that there is nothing.

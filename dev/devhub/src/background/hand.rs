@@ -135,7 +135,7 @@ impl Hand {
 }
 
 impl<'a> Place<'a> {
-    /// Objects in a namespace; none for what is in no namespace, or for all.
+    /// Objects in a namespace; `None` for cluster-scoped objects, or for all.
     pub(super) fn of(resource: &'a Arc<Resource>, namespace: &'a str) -> Self {
         Self {
             resource,

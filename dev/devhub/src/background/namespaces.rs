@@ -16,7 +16,7 @@ use crate::resources::{Resource, Verb};
 use crate::status::ApiError;
 use crate::storage::{Key, StorageId};
 
-/// What this controller keeps a namespace by, in `spec.finalizers`.
+/// This controller's finalizer in `spec.finalizers`.
 const FINALIZER: &str = "kubernetes";
 const NAMESPACES: &str = "namespaces";
 
@@ -78,7 +78,7 @@ struct Content {
     errors: Vec<String>,
 }
 
-/// Goes as far as it can. What is left brings the namespace here again when it goes.
+/// Deletes what it can. An object that is left calls this again when it is gone.
 async fn end(hand: &Hand, name: &str) -> Result<(), ApiError> {
     let Some(namespaces) = hand.resource(&StorageId(NAMESPACES.into())) else {
         return Ok(());

@@ -61,7 +61,7 @@ async fn follow(world: &World, mut first: VecDeque<Duration>) {
     }
 }
 
-/// Signs one request, if it is to be signed. Who has changed it meanwhile brings it here again.
+/// Signs one request, if it is to be signed. If it was changed meanwhile, its event calls this again.
 fn handle(world: &World, stored: &Stored, first: &mut VecDeque<Duration>) {
     let Some(outcome) = outcome(
         &stored.object,
@@ -79,7 +79,7 @@ fn handle(world: &World, stored: &Stored, first: &mut VecDeque<Duration>) {
     }
 }
 
-/// What becomes of a request: with a certificate, or failed; none when there is nothing to do. `fixed`: the validity of
+/// The request with a certificate, or failed; `None` if there is nothing to do. `fixed`: the validity of
 /// the certificate, whatever the request asks for.
 fn outcome(
     csr: &Object,

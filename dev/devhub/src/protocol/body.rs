@@ -81,7 +81,7 @@ pub(crate) async fn receive(body: impl RequestBody) -> Result<Bytes, ApiError> {
 /// Checks the type of an object's body.
 ///
 /// # Errors
-/// 415 for what is neither JSON nor YAML nor protobuf.
+/// 415 if the body is neither JSON nor YAML nor protobuf.
 pub(crate) fn check_type(headers: &HeaderMap) -> Result<(), ApiError> {
     format(headers).map(drop)
 }

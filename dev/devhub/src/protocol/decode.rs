@@ -12,7 +12,7 @@ use crate::resources::schema::Schema;
 use crate::status::{ApiError, FieldError};
 use crate::writes::FieldValidation;
 
-/// What was read, and what is to be said of it in Warning headers.
+/// The document, and its warnings.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Read {
     pub(crate) content: Object,
@@ -135,7 +135,7 @@ impl<'a> Expected<'a> {
         })
     }
 
-    /// What an object says of its type. One of a built-in type may leave it out.
+    /// The type that an object names. Objects of built-in kinds may leave it out.
     fn said(&self, value: &Value) -> Result<Said, String> {
         let Value::Object(fields) = value else {
             return Err("the body is not an object".to_owned());

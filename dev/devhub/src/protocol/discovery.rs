@@ -203,7 +203,7 @@ fn sorted_parts(resource: &Resource) -> Vec<&Subresource> {
     parts
 }
 
-/// Verbs in the order in which they are told, which is another one for custom resources.
+/// Verbs in the order of kube-apiserver, which differs for custom resources.
 fn verbs(verbs: &[Verb], custom: bool) -> Vec<&'static str> {
     const CUSTOM: [Verb; 8] = [
         Verb::Delete,

@@ -40,7 +40,7 @@ pub(crate) fn other(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
     }
 }
 
-/// What `/` tells of.
+/// The paths that `/` lists.
 const PATHS: [&str; 9] = [
     "/api",
     "/api/v1",

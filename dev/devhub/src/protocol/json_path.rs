@@ -12,7 +12,7 @@ use serde_json::Value;
 pub(crate) struct JsonPath(JpQuery);
 
 impl JsonPath {
-    /// Reads a path, without the braces around it; none for what is no path. Two `..` in one path could find too much.
+    /// Reads a path without the braces around it; `None` if the text is not a path, or has two `..`, which could find too much.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let path = standard(text)?;
         let path = parse_json_path(&path).ok()?;

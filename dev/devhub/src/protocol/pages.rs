@@ -29,7 +29,7 @@ struct Token {
     start: String,
 }
 
-/// What a list is to begin with.
+/// The start of a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Start {
     /// As of which revision; none for now.

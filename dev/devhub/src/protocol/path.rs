@@ -129,7 +129,7 @@ fn is_path_segment(name: &str) -> bool {
     !matches!(name, "" | "." | "..") && !name.contains(['/', '%'])
 }
 
-/// Undoes percent-encoding. None for what is malformed or no UTF-8. In a query a plus is a space.
+/// Decodes percent-encoding; `None` if it is malformed or not UTF-8. In a query, a plus is a space.
 pub(crate) fn decode(text: &str, in_query: bool) -> Option<String> {
     if !text.contains(['%', '+']) {
         return Some(text.to_owned());

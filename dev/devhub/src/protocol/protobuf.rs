@@ -244,7 +244,7 @@ impl Slot {
 }
 
 impl Sort {
-    /// What the field holds; none for a message that stands for nothing, such as the zero time.
+    /// The value of the field; `None` if it counts as absent, such as the zero time.
     fn read(self, field: Field<'_>, depth: usize) -> Result<Option<Value>, Malformed> {
         Ok(Some(match (self, field) {
             (Self::Text, Field::Bytes(bytes)) => text(bytes).into(),

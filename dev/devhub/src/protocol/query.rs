@@ -113,7 +113,7 @@ impl Query {
     /// `timeout`: how long the client will wait, at most [`REQUEST_TIMEOUT`].
     ///
     /// # Errors
-    /// 400 for what is no duration.
+    /// 400 if the text is not a duration.
     pub(crate) fn timeout(&self) -> Result<Duration, ApiError> {
         let text = self.text("timeout");
         if matches!(text, "" | "0") {
@@ -223,7 +223,7 @@ impl Query {
             _ => None,
         };
         invalid_options("ListOptions", &errors)?;
-        // A watch from anywhere begins with what is there, and says when that has been told.
+        // A watch without a version begins with the stored objects, and a bookmark follows them.
         if options.watch && (no_version || of_zero) && !initial {
             options.send_initial_events = Some(true);
         }
@@ -432,7 +432,7 @@ fn check_dry_run(values: &[impl AsRef<str>], errors: &mut Vec<FieldError>) -> bo
     !values.is_empty()
 }
 
-/// Who owns the fields that a client writes without saying who it is: the first part of its user agent.
+/// The field manager of a client that names none: the first part of its user agent.
 fn manager_of(user_agent: &str) -> String {
     let first = user_agent.split('/').next().unwrap_or_default();
     let printable = first.chars().filter(|character| !character.is_control());

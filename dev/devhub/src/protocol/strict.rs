@@ -5,7 +5,7 @@ use crate::writes::FieldValidation;
 /// The most findings of a sort that are reported.
 const TOLD_MAX: usize = 100;
 
-/// What was noticed in a document, in words. What nobody knows is not looked into.
+/// Messages about duplicate and unknown fields. Fields below an unknown field are left out.
 /// Fields that are unknown come first; of a custom object, where they are looked for later, last.
 pub(crate) fn noticed(unknown: &[String], duplicates: &[String], custom: bool) -> Vec<String> {
     let is_known = |path: &&String| {
@@ -27,7 +27,7 @@ pub(crate) fn told(duplicates: &[String]) -> Vec<String> {
     duplicates.iter().map(|path| duplicate(path)).collect()
 }
 
-/// What of this is to be warned of.
+/// The messages that are sent as warnings.
 pub(crate) fn warned(noticed: Vec<String>, validation: FieldValidation) -> Vec<String> {
     match validation {
         FieldValidation::Warn => noticed,

@@ -31,11 +31,11 @@ use crate::resources::Resource;
 use crate::status::ApiError;
 use crate::storage::{Event, EventKind, Expired, Page, Stored, Watch};
 
-/// How often a client that allows it hears how far it has come.
+/// The time between bookmarks, for clients that allow them.
 const BOOKMARKS: Duration = Duration::from_secs(60);
-/// So long before the end it hears so, too.
+/// The last bookmark is sent this long before the watch ends.
 const LAST_BOOKMARK: Duration = Duration::from_secs(2);
-/// A watch that names no end has one after this, or up to twice this.
+/// A watch without a timeout ends after this time, or up to twice this time.
 const SHORTEST: Duration = Duration::from_secs(30 * 60);
 /// Events that are ready are sent together, up to about this many bytes.
 const CHUNK: usize = 32 * 1024;
@@ -158,11 +158,11 @@ struct Watcher {
     namespace: String,
     selection: Selection,
     form: Form,
-    /// What there was in the beginning and has not been told.
+    /// Objects of the initial list that have not been sent.
     initial: VecDeque<Arc<Stored>>,
-    /// The revision to tell after that, if that is to be told.
+    /// The revision of the bookmark that follows the initial list, if one is to be sent.
     initial_ends: Option<u64>,
-    /// What has been read and not told.
+    /// Events that have been read and not sent.
     events: VecDeque<Event>,
     watch: Watch,
     bookmark_at: Option<Instant>,
@@ -171,7 +171,7 @@ struct Watcher {
     is_over: bool,
 }
 
-/// How objects are shown.
+/// The format of the objects.
 struct Form {
     transform: Transform,
     include: IncludeObject,

@@ -82,7 +82,7 @@ pub(crate) struct Resource {
 /// How stored custom objects are read: by the definition as it is now, whatever it was when they were written.
 #[derive(Clone, Debug)]
 pub(crate) struct Reading {
-    /// The schema of the version that objects are stored in. What it does not know nobody sees, nor is it stored.
+    /// The schema of the version that objects are stored in. Fields that it does not know are neither stored nor shown.
     pub(crate) stored: Arc<Schema>,
     /// Since which revision objects are stored by that schema; what was committed before is pruned and filled in when read.
     pub(crate) since: u64,
@@ -139,7 +139,7 @@ pub(crate) struct Column {
 pub(crate) struct WriteTo<'a> {
     /// The hub.
     pub(crate) world: &'a World,
-    /// Who writes. None: devhub itself (garbage collection, signing).
+    /// The user. `None`: devhub itself (garbage collection, signing).
     pub(crate) user: Option<&'a User>,
     /// Into which resource.
     pub(crate) resource: &'a Arc<Resource>,

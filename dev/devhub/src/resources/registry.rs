@@ -28,7 +28,7 @@ impl Registry {
         Arc::clone(&self.resources.borrow())
     }
 
-    /// As [`Registry::all`], for those who wait for changes.
+    /// As [`Registry::all`], for callers that wait for changes.
     pub(crate) fn watch(&self) -> watch::Receiver<Served> {
         self.resources.subscribe()
     }

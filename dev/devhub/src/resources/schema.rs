@@ -39,7 +39,7 @@ pub(crate) struct Schema {
     pub(crate) name: String,
     /// The type of the value.
     pub(crate) r#type: Type,
-    /// Words for people.
+    /// The description that `kubectl explain` shows.
     pub(crate) description: String,
     /// Words about the type, where `description` is about a field of that type.
     pub(crate) type_description: String,
@@ -152,7 +152,7 @@ impl Schema {
     /// What is wrong with a value, in the words of kube-apiserver's validation of custom resources. With `old`, transition
     /// rules apply.
     ///
-    /// What is wrong and was so before, in a part that has not changed, is left alone (as CRDValidationRatcheting does it).
+    /// Errors in a part that has not changed are ignored, as with CRDValidationRatcheting.
     pub(crate) fn check(&self, value: &Value, old: Option<&Value>) -> Vec<FieldError> {
         check::check(self, value, old)
     }

@@ -36,7 +36,7 @@ pub(crate) struct Stored {
     json: OnceLock<Bytes>,
 }
 
-/// What etcd takes in a request, unless it is told otherwise (bytes).
+/// The default limit of a request to etcd, in bytes.
 const LARGEST: usize = 3 << 19;
 
 /// Why nothing was committed.
@@ -90,7 +90,7 @@ pub(crate) struct Listed {
     pub(crate) remaining: usize,
 }
 
-/// What a store had at some moment.
+/// The content of a store at one revision.
 #[derive(Clone, Debug)]
 pub(crate) struct Snapshot {
     revision: u64,
@@ -145,7 +145,7 @@ impl Stored {
         })
     }
 
-    /// The object's JSON as stored; made once, then shared by everybody who asks.
+    /// The stored object as JSON; made once, then shared.
     pub(crate) fn json(&self) -> Bytes {
         let json = self.json.get_or_init(|| {
             // Writing a tree of JSON values into memory cannot fail.
@@ -191,7 +191,7 @@ impl Kind {
         self.latest.send_replace(revision);
     }
 
-    /// Who is woken by commits of this name, or of all.
+    /// A receiver that commits of this name wake; without a name, all commits.
     fn subscribe(&mut self, name: Option<&str>) -> watch::Receiver<u64> {
         let Some(name) = name else {
             return self.latest.subscribe();

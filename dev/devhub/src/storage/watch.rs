@@ -6,7 +6,7 @@ use tokio::sync::watch;
 
 use crate::storage::{Expired, StorageId, Store, Stored};
 
-/// How many events are handed out at once.
+/// The most events that are handed out at once.
 const BATCH: usize = 256;
 
 /// What happened to an object.

@@ -35,7 +35,7 @@ use crate::object::Object;
 use crate::resources::schema::Schema;
 use crate::status::ApiError;
 
-/// Who manages fields in this write.
+/// The field manager of this write.
 #[derive(Clone, Debug)]
 pub(crate) struct Manager<'a> {
     /// `fieldManager`
@@ -49,8 +49,8 @@ pub(crate) struct Manager<'a> {
     pub(crate) custom: bool,
     /// The subresource; empty for the object.
     pub(crate) subresource: &'a str,
-    /// Paths that this sort of write cannot change, with all below: nobody comes to own them by it. Such as `status` for the
-    /// object itself, where status is a subresource, and `spec` and `metadata` for that.
+    /// Paths that this sort of write cannot change, with all below, so that its manager does not become their owner: `status`
+    /// for the object itself, where status is a subresource, and `spec` and `metadata` for the status.
     pub(crate) ignored: &'a [&'a [&'a str]],
     /// When.
     pub(crate) now: Timestamp,

@@ -10,7 +10,7 @@ use crate::status::{ApiError, FieldError};
 use crate::storage::CommitError;
 use crate::writes::{Outcome, Writer, apply, check, metadata};
 
-/// What a request makes of the object it found.
+/// The object after a request has changed it.
 pub(super) struct Made {
     /// The object as it is to be, settled.
     pub(super) object: Object,
@@ -25,7 +25,7 @@ pub(super) struct Change<'a> {
     pub(super) name: &'a str,
     /// `UpdateOptions` or `PatchOptions`
     pub(super) options: &'a str,
-    /// True if it has to name the version it changes, unless the resource lets it be.
+    /// True if the object must name the version that it replaces, unless the resource does not need it.
     pub(super) replaces: bool,
 }
 

@@ -13,7 +13,7 @@ use crate::writes::{Outcome, Writer, body, check, metadata};
 const GENERATED_NAMES: usize = 8;
 
 /// Creates an object, or asks a review. `name` is what the path says (of a subresource's parent); empty for collections.
-/// `warnings` is for Warning headers, also of what is refused.
+/// `warnings` become Warning headers, also of a refusal.
 ///
 /// # Errors
 /// As kube-apiserver.
@@ -115,7 +115,7 @@ fn exists(writer: &Writer<'_>, key: &Key) -> ApiError {
     error
 }
 
-/// What has a part of its own for status is created without.
+/// True if the status is a subresource, so that objects are created without it.
 fn clears_status(writer: &Writer<'_>) -> bool {
     writer.resource.has_status() && !writer.resource.takes_status_on_create
 }
@@ -145,7 +145,7 @@ fn check_namespace(writer: &Writer<'_>, name: &str) -> Result<(), ApiError> {
     Err(error)
 }
 
-/// Creations that store nothing: what is created is the answer to a question.
+/// Creations that store nothing: the created object is the answer to a review.
 fn answer(writer: &Writer<'_>, name: &str, mut body: Object) -> Result<Outcome, ApiError> {
     let resource = writer.resource;
     body::check_type(writer, &mut body)?;

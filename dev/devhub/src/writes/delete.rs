@@ -18,7 +18,7 @@ pub(crate) const ORPHAN: &str = "orphan";
 /// `DeleteOptions`, from body and query.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DeleteOptions {
-    /// What happens to dependents; none for the resource's default (background).
+    /// The treatment of dependents; `None` for the default of the resource (background).
     pub(crate) propagation: Option<Propagation>,
     /// Only this object.
     pub(crate) uid: Option<String>,

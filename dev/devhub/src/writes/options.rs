@@ -20,7 +20,7 @@ use crate::writes::body;
 pub(crate) struct Writer<'a> {
     /// The hub.
     pub(crate) world: &'a World,
-    /// Who.
+    /// The user.
     pub(crate) user: &'a User,
     /// Into which resource.
     pub(crate) resource: &'a Arc<Resource>,
@@ -39,7 +39,7 @@ pub(crate) struct Writer<'a> {
 pub(crate) struct WriteOptions {
     /// Nothing is committed.
     pub(crate) dry_run: bool,
-    /// Who owns the fields; the protocol fills in what kube-apiserver would (the user agent's first part) when none is given.
+    /// The field manager. Without one in the request, it is the first part of the user agent, as in kube-apiserver.
     pub(crate) field_manager: String,
     /// What to do about unknown fields.
     pub(crate) field_validation: FieldValidation,
@@ -49,7 +49,7 @@ pub(crate) struct WriteOptions {
     pub(crate) field_validation_parameter: Option<FieldValidation>,
     /// Server-side apply takes fields from others.
     pub(crate) force: bool,
-    /// How much time there is.
+    /// The time that the write may take.
     pub(crate) timeout: Duration,
 }
 
@@ -74,7 +74,7 @@ pub(crate) struct Outcome {
     pub(crate) created: bool,
 }
 
-/// What a write into this part of an object leaves as it is, as kube-apiserver tells field ownership.
+/// The fields that a write to this subresource does not change, as kube-apiserver resets them for field ownership.
 fn reset(resource: &Resource, subresource: &str) -> &'static [&'static [&'static str]] {
     let is_csr = resource.kind == "CertificateSigningRequest" && !resource.custom;
     match subresource {

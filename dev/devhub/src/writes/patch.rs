@@ -95,7 +95,7 @@ pub(crate) async fn patch(
 fn patched(old: &Object, patch: &Patch, writer: &Writer<'_>) -> Result<Value, ApiError> {
     let mut value = old.to_value();
     match patch {
-        // Which operation did not apply is not told.
+        // The response does not name the operation that did not apply.
         Patch::Json(patch) => operations::apply(value, patch).map_err(|_| ApiError::rejected()),
         Patch::Merge(patch) => {
             check_is_object(patch)

@@ -241,7 +241,7 @@ fn without_directives(value: Value) -> Option<Value> {
     }
 }
 
-/// What kube-apiserver did not foresee.
+/// The error of patches that make kube-apiserver fail with 500.
 fn failed(message: impl Into<String>) -> ApiError {
     ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "", message)
 }

@@ -21,7 +21,7 @@ pub(in crate::admission) struct Endpoint {
     pub(super) path: String,
     place: Place,
     name: ServerName<'static>,
-    /// None if nobody is trusted.
+    /// `None` if no certificate is trusted.
     tls: Option<Arc<ClientConfig>>,
     identity: Identity,
 }
@@ -187,7 +187,7 @@ impl Endpoint {
     }
 }
 
-/// TLS that trusts these certificates and nobody else.
+/// TLS that trusts only these certificates.
 fn trust(ca_bundle: &[u8]) -> Result<Option<Arc<ClientConfig>>, String> {
     if ca_bundle.is_empty() {
         return Ok(None);

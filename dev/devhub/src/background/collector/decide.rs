@@ -15,7 +15,7 @@ pub(super) enum Owner {
     Waiting,
     /// It is gone, or another object has its name by now.
     Gone,
-    /// Nobody can tell: its kind is not served, or it cannot be an owner of this object.
+    /// Unknown: its kind is not served, or it cannot be an owner of this object.
     Unknown,
 }
 
@@ -38,7 +38,7 @@ pub(super) enum Decision {
     Delete(Propagation),
     /// It is part of a circle: it must not hold up its owners, and is deleted in the foreground.
     Unblock,
-    /// Nobody depends on it any more, or nobody needs to: this finalizer goes.
+    /// No dependent is left that the deletion waits for: remove this finalizer.
     LetGo(&'static str),
     /// These dependents go first.
     Await(Vec<String>),
@@ -46,7 +46,7 @@ pub(super) enum Decision {
     Orphan(Vec<String>),
 }
 
-/// The owners that an object names; what is no reference is left out.
+/// The owners that an object names; malformed references are left out.
 pub(super) fn owners(object: &Object) -> Vec<OwnerReference> {
     let list = object.items(&["metadata", "ownerReferences"]).iter();
     list.filter_map(|owner| serde_json::from_value(owner.clone()).ok())

@@ -25,7 +25,7 @@ struct Node {
 }
 
 impl Graph {
-    /// Takes in what happened; says which objects (by uid) are to be looked at.
+    /// Updates the graph, and returns the uids of the objects to check.
     pub(super) fn learn(&mut self, news: &News) -> BTreeSet<String> {
         let mut due = BTreeSet::new();
         match news {
@@ -63,7 +63,7 @@ impl Graph {
         self.nodes.get(uid).map(|node| &node.key)
     }
 
-    /// Who names an object as an owner.
+    /// The dependents of the owner with this uid.
     pub(super) fn dependents(&self, uid: &str) -> Vec<Dependent> {
         let dependents = self.dependents.get(uid).into_iter().flatten();
         let dependents = dependents.filter_map(|dependent| {

@@ -24,7 +24,7 @@ impl FieldSelector {
     /// What is wrong with it, as the API server says it.
     pub(crate) fn parse(selector: &str) -> Result<Self, String> {
         let mut parts = split(selector);
-        // So that of several errors the API server's is told.
+        // Of several errors, report the one that the API server reports.
         parts.sort_unstable();
         let terms = parts.into_iter().filter(|part| !part.is_empty());
         let terms = terms.map(|part| Term::parse(part, selector));

@@ -57,7 +57,7 @@ impl Behaviour for Certificates {
 
     fn validate(&self, write: &WriteTo<'_>, object: &Object) -> Vec<FieldError> {
         let mut errors = Vec::new();
-        // What is stored has been checked, and stays.
+        // The stored spec has been checked, and does not change.
         if write.old.is_none() {
             errors.extend(spec_errors(object));
         }
@@ -131,7 +131,7 @@ fn of_type<'a>(object: &'a Object, r#type: &str) -> Vec<&'a Value> {
         .collect()
 }
 
-/// Who writes the status need not repeat the decision word for word; it stays what it was.
+/// A write of the status does not change the text of a decision.
 fn keep_decisions(object: &mut Object, old: &Object) {
     for decision in ["Approved", "Denied"] {
         let were: Vec<_> = of_type(old, decision).into_iter().cloned().collect();
@@ -335,7 +335,7 @@ fn change_errors(object: &Object, old: &Object, subresource: &str) -> Vec<FieldE
     errors
 }
 
-/// Nobody becomes a superuser by a certificate that the hub signs.
+/// Returns true for a request of `system:masters`: no certificate of the hub makes a superuser.
 fn asks_for_everything(object: &Object) -> bool {
     object.str_at(&["spec", "signerName"]) == CLIENT_SIGNER
         && request(object).is_ok_and(|csr| {

@@ -203,7 +203,7 @@ fn immutable_errors(object: &Object, old: &Object, data: &[&str]) -> Vec<FieldEr
     errors
 }
 
-/// The bytes of a base64 value. What is no base64 was refused when the request was decoded.
+/// The bytes of a base64 value. Other text was refused when the request was decoded.
 fn decoded(value: &Value) -> Vec<u8> {
     let text = value.as_str().unwrap_or_default();
     STANDARD.decode(text).unwrap_or_default()

@@ -282,7 +282,7 @@ fn authorize_binding(write: &WriteTo<'_>, binding: &Object) -> Result<(), ApiErr
     escalation::check(write.world, user, namespace, &rules).map_err(|why| forbidden(write, &why))
 }
 
-/// Who writes, if it is a user (and not devhub itself), and the write can change what anybody may do.
+/// The user of the write, if it is not devhub itself and the write can change rights.
 fn user_who_grants<'a>(write: &WriteTo<'a>, object: &Object) -> Option<&'a User> {
     let bare = |object: &Object| {
         let mut object = object.clone();

@@ -120,7 +120,7 @@ pub(super) fn leases() -> Resource {
     }
 }
 
-/// Kinds that there is never an object of: pods, which nobody would run, and limits, which nobody would keep. They can be
+/// Kinds without objects: devhub neither runs pods nor enforces limits. They can be
 /// read, as kubectl does when it describes a node or a namespace. All else is refused.
 pub(super) fn absent() -> [Resource; 3] {
     let pods = Resource {

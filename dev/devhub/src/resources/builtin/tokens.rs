@@ -11,7 +11,7 @@ use crate::storage::Key;
 const GROUP: &str = "authentication.k8s.io";
 const KIND: &str = "TokenRequest";
 
-/// How long a token counts when nobody says otherwise, in seconds.
+/// The default validity of a token, in seconds.
 const DEFAULT_SECONDS: i64 = 3600;
 const MIN_SECONDS: i64 = 600;
 const MAX_SECONDS: i64 = 1 << 32;

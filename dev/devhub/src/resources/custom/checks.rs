@@ -119,7 +119,7 @@ fn naming(definition: &Value, is_new: bool, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// What is part of where objects are stored does not change.
+/// The fields that decide where and how objects are stored do not change.
 fn immutable(spec: &Value, old: &Value, errors: &mut Vec<FieldError>) {
     let is_established = items_at(&old["status"], "conditions")
         .iter()

@@ -181,7 +181,7 @@ fn status(object: &mut Object, old: Option<&Object>, registry: &Registry, now: &
     );
 }
 
-/// The names that no other resource of the group has, and what is wrong with the others. Of several, the last is told.
+/// The names that no other resource of the group has, and what is wrong with the others. Of several errors, the last is reported.
 fn accept(names: &Value, others: &[&Resource]) -> (Value, Option<(&'static str, String)>) {
     let is_resource = |name: &str| {
         others.iter().any(|other| {

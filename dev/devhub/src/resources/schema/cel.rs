@@ -60,7 +60,7 @@ impl Rule {
         })
     }
 
-    /// What the rule, and where it stands, is called in errors of evaluation.
+    /// The name of the rule in errors of its evaluation.
     fn in_words(&self) -> String {
         if self.message.is_empty() {
             self.text.clone()

@@ -8,7 +8,7 @@ use super::walk::walk;
 use super::{ListKind, Schema};
 use crate::status::{FieldError, FieldErrorSort};
 
-/// What there is twice. Unlike in the other checks, keys of maps are in brackets here.
+/// Errors of duplicate items. Unlike in the other checks, keys of maps are in brackets.
 pub(super) fn check(schema: &Schema, value: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     walk(schema, value, None, "", &mut |schema, value, _, at| {
@@ -30,7 +30,7 @@ pub(super) fn field(at: &str, name: &str) -> String {
     }
 }
 
-/// Where values are for the second time; a third is not told of.
+/// The indices of second occurrences; a third occurrence is not reported.
 fn second<'a>(values: impl Iterator<Item = &'a Value>) -> Vec<usize> {
     let mut seen: HashMap<&Value, u32> = HashMap::new();
     let mut twice = Vec::new();

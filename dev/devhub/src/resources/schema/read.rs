@@ -19,7 +19,7 @@ pub(super) fn read(json: &Value, at: &str) -> Result<Schema, Vec<FieldError>> {
     }
 }
 
-/// Reads a schema as it is. What is no schema allows everything.
+/// Reads a schema as it is. A malformed schema allows everything.
 pub(super) fn schema(json: &Value) -> Schema {
     let Some(json) = json.as_object() else {
         return Schema::default();

@@ -45,7 +45,7 @@ impl PathElement {
         Self::Key(fields)
     }
 
-    /// Reads a step. None: a sort of step that nobody knows yet, to be skipped.
+    /// Reads a step; `None` if its sort is unknown, so that it is skipped.
     pub(crate) fn parse(text: &str) -> Result<Option<Self>, BadElement> {
         let [sort, colon, ..] = text.as_bytes() else {
             return Err(BadElement::Short);
@@ -90,7 +90,7 @@ impl PathElement {
     }
 }
 
-/// The step for people: `.name`, `[type="Ready"]`, `[="x"]`, `[0]`.
+/// The step as messages show it: `.name`, `[type="Ready"]`, `[="x"]`, `[0]`.
 impl fmt::Display for PathElement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -109,7 +109,7 @@ impl fmt::Display for PathElement {
     }
 }
 
-/// A path for people.
+/// A path as messages show it.
 pub(crate) fn path_in_words(path: &[PathElement]) -> String {
     path.iter().map(ToString::to_string).collect()
 }

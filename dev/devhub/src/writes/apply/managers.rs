@@ -12,7 +12,7 @@ use crate::object::Object;
 /// How many managers that update are told apart.
 const MAX_UPDATERS: usize = 10;
 
-/// Who the oldest updates belong to when there are more.
+/// The manager that the oldest updates are merged into when there are more.
 const ANCIENT: &str = "ancient-changes";
 
 /// By what a manager writes.
@@ -36,7 +36,7 @@ impl Operation {
 pub(crate) struct ManagerId {
     pub(crate) name: String,
     pub(crate) operation: Operation,
-    /// Empty for who applies: he is the same in every version.
+    /// Empty for server-side apply: the manager is the same in every version.
     pub(crate) api_version: String,
     pub(crate) subresource: String,
 }

@@ -15,10 +15,10 @@ use super::walk::{Difference, as_schema_has_it, fields_of, with_declared_parents
 use crate::object::{Object, time};
 use crate::status::{ApiError, Cause, Details};
 
-/// Who owns everything in an object that was written before ownership was tracked.
+/// The manager of all fields of an object that was written before ownership was tracked.
 pub(crate) const BEFORE_FIRST_APPLY: &str = "before-first-apply";
 
-/// Paths that nobody owns, though fields below may be owned.
+/// Paths without an owner; fields below them may have owners.
 const UNOWNED: &[&[&str]] = &[
     &["apiVersion"],
     &["kind"],

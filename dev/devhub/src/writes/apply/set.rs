@@ -40,7 +40,7 @@ impl FieldSet {
         set
     }
 
-    /// Adds a path. The empty path is the whole object, which nobody owns.
+    /// Adds a path. The empty path is the whole object, which has no owner.
     pub(crate) fn insert(&mut self, path: &[PathElement]) {
         let Some((first, rest)) = path.split_first() else {
             return;
@@ -113,7 +113,7 @@ impl FieldSet {
         }
     }
 
-    /// What is in either.
+    /// The union of both sets.
     pub(crate) fn union(mut self, other: &Self) -> Self {
         self.add(other);
         self
@@ -128,7 +128,7 @@ impl FieldSet {
         }
     }
 
-    /// What is in both.
+    /// The intersection of both sets.
     pub(crate) fn intersection(&self, other: &Self) -> Self {
         let mut set = Self::default();
         for (element, node) in &self.0 {
@@ -140,7 +140,7 @@ impl FieldSet {
         set
     }
 
-    /// What is in this one and not in the other.
+    /// This set without the other.
     pub(crate) fn difference(&self, other: &Self) -> Self {
         let mut set = Self::default();
         for (element, node) in &self.0 {
@@ -151,7 +151,7 @@ impl FieldSet {
         set
     }
 
-    /// What is neither in the other one nor below anything in it.
+    /// This set without the other, and without everything below a path of the other.
     pub(crate) fn without_trees(&self, other: &Self) -> Self {
         let mut set = Self::default();
         for (element, node) in &self.0 {

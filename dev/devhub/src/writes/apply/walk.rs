@@ -37,7 +37,7 @@ fn mention(value: &Value, shape: Shape<'_>, path: &mut Path, set: &mut FieldSet)
         (Sort::List(list), Value::Array(items)) => {
             for (step, items) in by_step(list, items) {
                 path.push(step);
-                // Of items that are there twice nobody can own a part.
+                // Parts of an item that occurs twice cannot be owned.
                 if let [item] = items.as_slice() {
                     mention(item, list.item(), path, set);
                 }
