@@ -129,9 +129,6 @@ async fn apply_configuration(
     configuration: Value,
     warnings: &mut Vec<String>,
 ) -> Result<Outcome, ApiError> {
-    if writer.options.field_manager_parameter.is_none() {
-        return Err(manager_required());
-    }
     let resource = writer.resource;
     let configuration = Object::try_from(configuration)
         .map_err(|error| ApiError::bad_request(format!("error decoding YAML: {error}")))?;
@@ -179,10 +176,4 @@ fn check_uid(writer: &Writer<'_>, name: &str, configuration: &Object) -> Result<
         "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
     );
     Err(resource.conflict(name, &why))
-}
-
-/// For a manager that says nothing of itself.
-fn manager_required() -> ApiError {
-    let error = FieldError::required("fieldManager", "is required for apply patch");
-    ApiError::invalid("meta.k8s.io", "PatchOptions", "", &[error])
 }

@@ -416,7 +416,8 @@ The Widget "one" is invalid: spec.size: Invalid value: "string": spec.size in bo
 $ kubectl apply -f - <<EOF
 {"apiVersion": "clients.berth.test/v1", "kind": "Widget", "metadata": {"name": "one"}, "spec": {"size": 1.5}}
 EOF
-The Widget "one" is invalid: [..]
+The Widget "one" is invalid:[..]
+...
 ? 1
 $ kubectl apply -f - <<EOF
 {"apiVersion": "clients.berth.test/v1", "kind": "Widget", "metadata": {"name": "one"}, "spec": {"size": 3, "parts": [{"name": "x"}, {"name": "x"}]}}

@@ -78,7 +78,7 @@ rolebinding.rbac.authorization.k8s.io/reads created
 $ kubectl get role reader
 NAME     CREATED AT
 reader   [..]
-$ kubectl get rolebinding reads -o wide
+$ kubectl get rolebinding reads
 NAME    ROLE          AGE
 reads   Role/reader   [..]
 $ kubectl get crd widgets.clients.berth.test
