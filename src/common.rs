@@ -105,7 +105,12 @@ impl CommonArgs {
     /// # Errors
     /// No kubeconfig was found, or it cannot be used.
     pub(crate) async fn hub(&self) -> Result<HubApi, ConnectError> {
-        HubApi::connect(&Access::of_server(self.kubeconfig.clone())).await
+        HubApi::connect(&self.access()).await
+    }
+
+    /// The hub of the flag, of `$KUBECONFIG`, or of the cluster that this runs in.
+    pub(crate) fn access(&self) -> Access {
+        Access::of_server(self.kubeconfig.clone())
     }
 
     /// Starts logging, and runs a command to its end.

@@ -4,26 +4,22 @@ mod args;
 mod component;
 mod components;
 mod lists;
+mod process;
 #[cfg(test)]
 mod tests;
 
-use berth_keeper::certificate_metrics;
-use futures::FutureExt;
-use prometheus::Registry;
 use tokio::runtime::Builder;
-use tokio_util::sync::CancellationToken;
 
 pub(crate) use args::LifecycleArgs;
 pub(crate) use berth_lease::WhenLost;
 pub(crate) use components::{Components, Selection, SelectionArgs};
+pub(crate) use process::Process;
 
-use crate::certificates::{KeeperArgs, OnHub, SecretArgs};
+use crate::certificates::{KeeperArgs, SecretArgs};
 use crate::common::CommonArgs;
 use crate::feature_gates::{self, Of};
 use crate::hub_component::HubComponentArgs;
-use crate::leading::{Elections, together};
 use crate::placement::PlacementArgs;
-use crate::signals;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -103,52 +99,15 @@ async fn work(args: &Args) -> anyhow::Result<()> {
         args.common.warnings(),
         lifecycle.warnings,
     ];
-    for warning in warnings.iter().flatten().chain(&component.warnings) {
-        tracing::warn!("{warning}");
-    }
-    let registry = Registry::new();
-    let api = args.common.hub().await?;
-    let elections = Elections::start(args.common.hub().await?)?;
-    berth_serve::metrics::process(&registry);
-    let kept = if args.keep_certificates {
-        let hub = OnHub {
-            api: api.clone(),
-            namespace: component.namespace.clone(),
-        };
-        let observer = certificate_metrics(&registry);
-        Some(args.keeper.keep(&args.secret, hub, &elections, observer)?)
-    } else {
-        None
-    };
-    let controllers = Components::new(
+    let process = Process {
+        access: args.common.access(),
         selection,
         component,
         tls,
-        &registry,
-        (api, elections.clone()),
-        WhenLost::End,
-    );
-    let controllers = controllers.await?;
-    tracing::info!(
-        controller = %controllers.address()?,
-        version = env!("CARGO_PKG_VERSION"),
-        "serving",
-    );
-    let stop = CancellationToken::new();
-    let second_signal = signals::second_signal(stop.clone())?;
-    // Each has its own Lease: the certificates are managed even while OCM's controllers hold the others.
-    let kept = kept.map(|kept| {
-        let ended = kept.run(stop.clone());
-        async { Ok(ended.await?) }.boxed()
-    });
-    let parts = [controllers.run(stop.clone()).boxed()];
-    let parts = parts.into_iter().chain(kept);
-    let ended = tokio::select! {
-        ended = together(&stop, parts) => ended,
-        () = second_signal => anyhow::bail!("second signal: stopped immediately, without releasing the Lease"),
+        keeper: args
+            .keep_certificates
+            .then_some((&args.keeper, &args.secret)),
+        warnings: warnings.concat(),
     };
-    if ended.is_ok() {
-        tracing::info!("stopped");
-    }
-    ended
+    process.run().await
 }

@@ -9,20 +9,15 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use berth_admin::PlacementCommand;
-use berth_hub::{Access, HubApi};
-use berth_lease::WhenLost;
+use berth_hub::Access;
 use clap::Subcommand;
-use prometheus::Registry;
 use tokio::runtime::Builder;
-use tokio_util::sync::CancellationToken;
 
 use self::args::ControllerArgs;
 pub(crate) use self::args::PlacementArgs;
 use self::debug::DebugArgs;
-use crate::controller::{Components, Selection};
+use crate::controller::{Process, Selection};
 use crate::feature_gates::{self, Of};
-use crate::leading::Elections;
-use crate::signals;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -119,38 +114,16 @@ async fn work(args: &ControllerArgs) -> anyhow::Result<()> {
         tls_warnings,
         args.warnings(),
     ];
-    for warning in warnings.iter().flatten().chain(&component.warnings) {
-        tracing::warn!("{warning}");
-    }
-    let registry = Registry::new();
-    berth_serve::metrics::process(&registry);
-    let access = Access::of_server(args.kubeconfig.clone());
-    let api = HubApi::connect(&access).await?;
-    let elections = Elections::start(HubApi::connect(&access).await?)?;
-    let selection = Selection {
-        placement: Some(settings),
-        ..Selection::default()
-    };
-    let components = Components::new(
-        selection,
+    let process = Process {
+        access: Access::of_server(args.kubeconfig.clone()),
+        selection: Selection {
+            placement: Some(settings),
+            ..Selection::default()
+        },
         component,
         tls,
-        &registry,
-        (api, elections),
-        WhenLost::End,
-    );
-    let components = components.await?;
-    tracing::info!(
-        controller = %components.address()?,
-        version = env!("CARGO_PKG_VERSION"),
-        "serving",
-    );
-    let stop = CancellationToken::new();
-    let second_signal = signals::second_signal(stop.clone())?;
-    tokio::select! {
-        ended = components.run(stop) => ended?,
-        () = second_signal => anyhow::bail!("second signal: stopped immediately, without releasing the Lease"),
-    }
-    tracing::info!("stopped");
-    Ok(())
+        keeper: None,
+        warnings: warnings.concat(),
+    };
+    process.run().await
 }

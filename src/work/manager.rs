@@ -4,18 +4,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::bail;
-use berth_hub::{Access, HubApi};
-use berth_lease::WhenLost;
-use prometheus::Registry;
+use berth_hub::Access;
 use tokio::runtime::Builder;
-use tokio_util::sync::CancellationToken;
 
 use crate::common::{LogArgs, TlsArgs, ignored_flags};
-use crate::controller::{Components, Selection};
+use crate::controller::{Process, Selection};
 use crate::feature_gates::{self, Of};
 use crate::hub_component::HubComponentArgs;
-use crate::leading::Elections;
-use crate::signals;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -97,40 +92,18 @@ async fn work(args: &ManagerArgs) -> anyhow::Result<()> {
         tls_warnings,
         args.ignored.warnings(),
     ];
-    for warning in warnings.iter().flatten().chain(&component.warnings) {
-        tracing::warn!("{warning}");
-    }
-    let registry = Registry::new();
-    berth_serve::metrics::process(&registry);
-    let access = Access::of_server(args.kubeconfig.clone());
-    let api = HubApi::connect(&access).await?;
-    let elections = Elections::start(HubApi::connect(&access).await?)?;
-    let selection = Selection {
-        work: Some(settings),
-        ..Selection::default()
-    };
-    let components = Components::new(
-        selection,
+    let process = Process {
+        access: Access::of_server(args.kubeconfig.clone()),
+        selection: Selection {
+            work: Some(settings),
+            ..Selection::default()
+        },
         component,
         tls,
-        &registry,
-        (api, elections),
-        WhenLost::End,
-    );
-    let components = components.await?;
-    tracing::info!(
-        controller = %components.address()?,
-        version = env!("CARGO_PKG_VERSION"),
-        "serving",
-    );
-    let stop = CancellationToken::new();
-    let second_signal = signals::second_signal(stop.clone())?;
-    tokio::select! {
-        ended = components.run(stop) => ended?,
-        () = second_signal => bail!("second signal: stopped immediately, without releasing the Lease"),
-    }
-    tracing::info!("stopped");
-    Ok(())
+        keeper: None,
+        warnings: warnings.concat(),
+    };
+    process.run().await
 }
 
 // === impl ManagerArgs ===
