@@ -4,8 +4,7 @@ mod election;
 mod elections;
 mod health;
 mod port;
-pub(crate) mod reviews;
-mod scrapers;
+mod reviews;
 mod standing;
 
 use std::sync::Arc;
@@ -20,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 pub(crate) use self::election::{ElectionArgs, ElectionTimes};
 pub(crate) use self::elections::Elections;
 pub(crate) use self::port::HealthPort;
+pub(crate) use self::reviews::Reviews;
 pub(crate) use self::standing::Standing;
 
 /// A component that works while it leads. [`HealthPort::component`] creates it.

@@ -38,9 +38,8 @@ mod web;
 mod work;
 
 pub use agent_status::Args as AgentStatusArgs;
-pub use berth_placement_core::Explanation as PlacementExplanation;
 pub use command::{Command, run_agent_status};
 pub use hub::HubArgs;
-pub use placement::{PlacementCommand, explain_placement, stored_placement};
+pub use placement::{PlacementCommand, placement_debug};
 pub use reserved::ReservedArgs;
 pub use work::WorkCommand;

@@ -4,6 +4,7 @@
 //! [`Explanation`](berth_placement_core::Explanation) of it. The rest is output.
 
 pub(crate) mod create;
+mod debug;
 mod explain;
 mod gather;
 mod manifest;
@@ -19,7 +20,7 @@ use berth_placement_core::{Explanation, Gates, Inventory};
 use clap::Subcommand;
 use jiff::Timestamp;
 
-pub use served::{explain_placement, stored_placement};
+pub use debug::placement_debug;
 
 /// A command about placements, with its arguments.
 #[derive(Debug, Subcommand)]

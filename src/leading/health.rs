@@ -10,32 +10,23 @@ use std::time::Duration;
 
 use anyhow::Context;
 use axum::Router;
-use axum::extract::State;
-use axum::response::{IntoResponse, Response};
-use axum::routing::get;
 use berth_certs::folder::Folder;
 use berth_certs::options::TlsOptions;
 use berth_certs::self_signed::SelfSigned;
 use berth_certs::serving::{DEFAULT_INTERVAL, ServingTls};
+use berth_hub::HubApi;
+use berth_serve::door::scrapers;
 use berth_serve::endpoints::Check;
-use berth_serve::metrics::render;
 use berth_serve::{Limits, Turns, endpoints};
-use http::header::WWW_AUTHENTICATE;
-use http::{HeaderMap, StatusCode};
 use jiff::Timestamp;
 use prometheus::Registry;
-use tokio::runtime::Handle;
 use tokio::task::spawn_blocking;
-use tokio::time::timeout;
 
-use super::scrapers::{Scrapers, Verdict};
+use super::reviews::Reviews;
 use super::standing::{self, Standing};
 
 /// The folder that OpenShift, and OCM's operator, mount a serving certificate in.
 const SERVING_CERT: &str = "/var/run/secrets/serving-cert";
-
-/// Timeout of the permission check for metrics, including the wait for a busy main runtime.
-const LONGEST_QUESTION: Duration = Duration::from_secs(6);
 
 /// The interval of checks of a self-signed certificate, which is valid for weeks.
 const SELF_SIGNED_INTERVAL: Duration = Duration::from_secs(3600);
@@ -70,22 +61,8 @@ pub(super) struct Reported {
     pub(super) more: Option<Arc<dyn Fn() -> Check + Send + Sync>>,
 }
 
-/// The registry of the metrics, and the check of their readers.
-#[derive(Clone)]
-struct Metrics {
-    registry: Registry,
-    scrapers: Arc<Scrapers>,
-    /// The runtime of the connections to the hub.
-    main: Handle,
-}
-
 /// Returns the routes. Must be called on the runtime of the connections to the hub.
-pub(super) fn router(
-    reported: Reported,
-    turns: Turns,
-    registry: Registry,
-    scrapers: Scrapers,
-) -> Router {
+pub(super) fn router(reported: Reported, turns: Turns, registry: Registry, api: HubApi) -> Router {
     let checks = move || {
         let reported = reported.clone();
         // The reconcilers may hold the lock.
@@ -95,16 +72,7 @@ pub(super) fn router(
             checks.await.unwrap_or_else(unfinished)
         }
     };
-    let metrics = Metrics {
-        registry,
-        scrapers: Arc::new(scrapers),
-        main: Handle::current(),
-    };
-    endpoints::health(turns, checks).merge(
-        Router::new()
-            .route("/metrics", get(exposed))
-            .with_state(metrics),
-    )
+    endpoints::health(turns, checks).merge(scrapers::metrics(registry, Reviews(api)))
 }
 
 // === impl Reported ===
@@ -116,32 +84,5 @@ impl Reported {
             .into_iter()
             .chain(more)
             .collect()
-    }
-}
-
-async fn exposed(State(metrics): State<Metrics>, headers: HeaderMap) -> Response {
-    let Metrics {
-        registry,
-        scrapers,
-        main,
-    } = metrics;
-    let verdict = match scrapers.known_verdict(&headers) {
-        Some(verdict) => verdict,
-        None => {
-            let asked = main.spawn(async move { scrapers.verdict(&headers).await });
-            match timeout(LONGEST_QUESTION, asked).await {
-                Ok(Ok(verdict)) => verdict,
-                Ok(Err(_)) | Err(_) => Verdict::Undecided("no answer in time".to_owned()),
-            }
-        }
-    };
-    if let Some((status, text)) = verdict.refusal() {
-        let challenge =
-            (status == StatusCode::UNAUTHORIZED).then_some([(WWW_AUTHENTICATE, "Bearer")]);
-        return (status, challenge, text).into_response();
-    }
-    match spawn_blocking(move || render(&registry)).await {
-        Ok(text) => endpoints::exposition(text),
-        Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
     }
 }

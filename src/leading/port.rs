@@ -19,7 +19,6 @@ use tokio_util::sync::CancellationToken;
 use super::Led;
 use super::elections::Elections;
 use super::health::{self, Reported};
-use super::scrapers::Scrapers;
 use super::standing::{self, Standing};
 use crate::ports::Address;
 
@@ -138,9 +137,8 @@ impl HealthPort {
         let end = CancellationToken::new();
         // Until the work has released its Leases.
         let _elections = self.elections;
-        let scrapers = Scrapers::new(self.api);
         let turns = self.turns.clone();
-        let router = health::router(self.reported, turns, self.registry, scrapers);
+        let router = health::router(self.reported, turns, self.registry, self.api);
         let router = router.merge(self.routes);
         let served = Some(Tls::from(Arc::clone(&self.tls)));
         let service = move |_: &Peer| router.clone();

@@ -1,12 +1,8 @@
 //! Questions to the hub about the callers of our own ports: whose token it is, and what the user may do.
 
-use std::collections::BTreeMap;
-use std::time::Duration;
-
 use berth_hub::{Call, CallError, HubApi, LargeResponses};
-use http::HeaderMap;
-use http::header::AUTHORIZATION;
-use k8s_openapi::api::authentication::v1::{TokenReview, TokenReviewSpec, UserInfo};
+use berth_serve::door::{Access, Authority, Caller, LONGEST, ResourceAccess};
+use k8s_openapi::api::authentication::v1::{TokenReview, TokenReviewSpec};
 use k8s_openapi::api::authorization::v1::{
     NonResourceAttributes, ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec,
 };
@@ -14,64 +10,78 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::time::timeout;
 
-/// Byte bound of tokens; longer ones are refused. Tokens of service accounts have about a kilobyte.
-pub(crate) const LONGEST_TOKEN: usize = 8 * 1024;
-
-/// Timeout of a request to the hub.
-pub(crate) const LONGEST: Duration = Duration::from_secs(5);
-
 /// Callers choose their groups and tokens, which the hub repeats in its response.
 static TURNS: LargeResponses = LargeResponses::new();
 
-/// What a user wants to do.
-#[derive(Clone, Debug)]
-pub(crate) enum Access {
-    /// Request a path that is no resource.
-    Path(NonResourceAttributes),
-    /// Work with a resource.
-    Resource(Box<ResourceAttributes>),
+/// The API server that knows the callers of our ports.
+#[derive(Clone)]
+pub(crate) struct Reviews(pub(crate) HubApi);
+
+impl Authority for Reviews {
+    type Error = CallError;
+
+    async fn user_of(&self, token: &str) -> Result<Option<Caller>, CallError> {
+        let asked = TokenReview {
+            spec: TokenReviewSpec {
+                token: Some(token.to_owned()),
+                ..TokenReviewSpec::default()
+            },
+            ..TokenReview::default()
+        };
+        let path = "/apis/authentication.k8s.io/v1/tokenreviews";
+        let status = review(&self.0, path, &asked).await?.status;
+        let status = status.unwrap_or_default();
+        let user = status.user.filter(|_| status.authenticated == Some(true));
+        Ok(user.map(|user| Caller {
+            name: user.username.unwrap_or_default(),
+            uid: user.uid,
+            groups: user.groups.unwrap_or_default(),
+            extra: user.extra.unwrap_or_default().into_iter().collect(),
+        }))
+    }
+
+    async fn is_allowed(&self, caller: &Caller, access: &Access) -> Result<bool, CallError> {
+        let (path, resource) = match access {
+            Access::Path { verb, path } => {
+                let path = NonResourceAttributes {
+                    path: Some(path.clone()),
+                    verb: Some(verb.clone()),
+                };
+                (Some(path), None)
+            }
+            Access::Resource(access) => (None, Some(attributes(access))),
+        };
+        let asked = SubjectAccessReview {
+            spec: SubjectAccessReviewSpec {
+                user: given(&caller.name),
+                uid: caller.uid.clone(),
+                groups: Some(caller.groups.clone()),
+                extra: Some(caller.extra.clone()),
+                non_resource_attributes: path,
+                resource_attributes: resource,
+            },
+            ..SubjectAccessReview::default()
+        };
+        let path = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
+        let status = review(&self.0, path, &asked).await?.status;
+        Ok(status.is_some_and(|status| status.allowed))
+    }
 }
 
-/// Returns the user of a token, or None if the hub does not authenticate it.
-pub(crate) async fn user_of(api: &HubApi, token: &str) -> Result<Option<UserInfo>, CallError> {
-    let asked = TokenReview {
-        spec: TokenReviewSpec {
-            token: Some(token.to_owned()),
-            ..TokenReviewSpec::default()
-        },
-        ..TokenReview::default()
-    };
-    let path = "/apis/authentication.k8s.io/v1/tokenreviews";
-    let status = review(api, path, &asked).await?.status;
-    let status = status.unwrap_or_default();
-    Ok(status.user.filter(|_| status.authenticated == Some(true)))
+fn attributes(access: &ResourceAccess) -> ResourceAttributes {
+    ResourceAttributes {
+        group: given(&access.group),
+        version: given(&access.version),
+        resource: given(&access.resource),
+        namespace: given(&access.namespace),
+        name: given(&access.name),
+        verb: given(&access.verb),
+        ..ResourceAttributes::default()
+    }
 }
 
-/// Returns whether the user has the permission.
-pub(crate) async fn is_allowed(
-    api: &HubApi,
-    user: &UserInfo,
-    access: Access,
-) -> Result<bool, CallError> {
-    let (path, resource) = match access {
-        Access::Path(path) => (Some(path), None),
-        Access::Resource(resource) => (None, Some(*resource)),
-    };
-    let extra = user.extra.clone();
-    let asked = SubjectAccessReview {
-        spec: SubjectAccessReviewSpec {
-            user: user.username.clone(),
-            uid: user.uid.clone(),
-            groups: user.groups.clone(),
-            extra: extra.map(|extra| extra.into_iter().collect::<BTreeMap<_, _>>()),
-            non_resource_attributes: path,
-            resource_attributes: resource,
-        },
-        ..SubjectAccessReview::default()
-    };
-    let path = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
-    let status = review(api, path, &asked).await?.status;
-    Ok(status.is_some_and(|status| status.allowed))
+fn given(field: &str) -> Option<String> {
+    (!field.is_empty()).then(|| field.to_owned())
 }
 
 /// Creates a review, and returns it with its status.
@@ -91,15 +101,6 @@ async fn review<T: Serialize + DeserializeOwned>(
     }
 }
 
-/// The token that these headers bear.
-pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
-    let (scheme, token) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
-    let token = token.trim();
-    let is_one =
-        scheme.eq_ignore_ascii_case("bearer") && !token.is_empty() && token.len() <= LONGEST_TOKEN;
-    is_one.then_some(token)
-}
-
 #[cfg(test)]
 mod tests {
     use std::convert::Infallible;
@@ -111,7 +112,7 @@ mod tests {
     use berth_hub::{LARGE_AT_ONCE, USUAL_RESPONSE};
     use futures::future::join_all;
     use futures::stream::unfold;
-    use k8s_openapi::api::authentication::v1::TokenReviewStatus;
+    use k8s_openapi::api::authentication::v1::{TokenReviewStatus, UserInfo};
 
     use super::*;
 
@@ -180,30 +181,11 @@ mod tests {
             );
             Body::from_stream(chunks)
         });
-        let api = HubApi::new(hub);
-        let users = join_all((0..CALLERS).map(|_| user_of(&api, "token"))).await;
+        let reviews = Reviews(HubApi::new(hub));
+        let users = join_all((0..CALLERS).map(|_| reviews.user_of("token"))).await;
         assert!(users.iter().all(|it| matches!(it, Ok(Some(_)))));
         let most = held.most.load(Ordering::Relaxed);
         let bound = CALLERS * (USUAL_RESPONSE + CHUNK) + LARGE_AT_ONCE * length;
         assert!(most <= bound, "{most} of {bound}");
-    }
-
-    #[test]
-    fn a_token_is_what_follows_the_word_bearer() {
-        let long = format!("Bearer {}", "x".repeat(LONGEST_TOKEN + 1));
-        for (header, expected) in [
-            ("Bearer abc", Some("abc")),
-            ("bearer  abc ", Some("abc")),
-            ("Bearer", None),
-            ("Bearer ", None),
-            ("Basic abc", None),
-            ("abc", None),
-            (&long, None),
-        ] {
-            let mut headers = HeaderMap::new();
-            headers.insert(AUTHORIZATION, header.parse().unwrap());
-            assert_eq!(bearer(&headers), expected, "{header:.20}");
-        }
-        assert_eq!(bearer(&HeaderMap::new()), None);
     }
 }

@@ -1,22 +1,14 @@
 //! `berth placement debug`: OCM's debug endpoint of placements, with the reasons for all clusters.
-//!
-//! # Guarantees
-//! - A caller needs a token of the hub, the permission for the path (a non-resource URL), and the permission to get or create placements in
-//!   the namespace. Permissions are checked before anything about the placement is revealed.
-//! - The hub is read for each request with the server's own account. Nothing is kept. At most [`serve::AT_ONCE`] requests are worked on at a
-//!   time, each for at most [`serve::LONGEST`]; a body is at most [`serve::LARGEST`] bytes.
-
-mod answer;
-mod serve;
 
 use std::path::PathBuf;
 
+use berth_admin::placement_debug;
 use berth_hub::{Access, HubApi};
 use prometheus::Registry;
 use tokio_util::sync::CancellationToken;
 
 use crate::common::{LogArgs, TlsArgs};
-use crate::leading::HealthPort;
+use crate::leading::{HealthPort, Reviews};
 use crate::ports::Address;
 use crate::signals;
 
@@ -68,7 +60,7 @@ pub(super) async fn work(args: &DebugArgs) -> anyhow::Result<()> {
     berth_serve::metrics::process(&registry);
     let api = HubApi::connect(&Access::of_server(args.kubeconfig.clone())).await?;
     let port = HealthPort::open(api.clone(), args.listen, tls, &registry).await?;
-    let port = port.with_routes(serve::router(api));
+    let port = port.with_routes(placement_debug(api.clone(), Reviews(api)));
     tracing::info!(
         debug = %port.address()?,
         version = env!("CARGO_PKG_VERSION"),

@@ -13,7 +13,7 @@ use crate::hub::{HubConnection, Peer};
 ///
 /// # Errors
 /// The hub cannot be read; the message says why.
-pub async fn stored_placement(
+pub(super) async fn stored_placement(
     api: &HubApi,
     namespace: &str,
     name: &str,
@@ -27,7 +27,7 @@ pub async fn stored_placement(
 ///
 /// # Errors
 /// The hub cannot be read; the message says why.
-pub async fn explain_placement(
+pub(super) async fn explain_placement(
     api: &HubApi,
     placement: &Placement,
     of_sets: bool,

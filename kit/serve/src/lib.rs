@@ -8,6 +8,7 @@
 //!   theirs.
 //! - [`deadline`] reads how long the client of a request waits.
 //! - [`endpoints`] are the routes of health and metrics. [`Turns`] has which threads are held; [`on_thread`] starts one.
+//! - [`door`] lets authenticated callers in: an [`Authority`](door::Authority) knows the user of a token and its permissions.
 //! - [`metrics`] makes metrics, among them those of connections, certificates and the process.
 //!
 //! # Promises
@@ -18,6 +19,7 @@ mod apart;
 mod body;
 mod connections;
 pub mod deadline;
+pub mod door;
 pub mod endpoints;
 mod http;
 mod limits;

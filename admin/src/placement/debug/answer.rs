@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use berth_admin::PlacementExplanation;
 use berth_api::Placement;
+use berth_placement_core::Explanation;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -19,7 +19,7 @@ pub(super) struct Answer {
     /// The sums, the highest first, and equal ones by name.
     aggregated_scores: Vec<Aggregated>,
     /// The reason for each cluster; OCM's server does not have it.
-    explanation: PlacementExplanation,
+    explanation: Explanation,
 }
 
 #[derive(Debug, Serialize)]
@@ -46,7 +46,7 @@ struct Aggregated {
 // === impl Answer ===
 
 impl Answer {
-    pub(super) fn new(placement: &Placement, explanation: PlacementExplanation) -> Self {
+    pub(super) fn new(placement: &Placement, explanation: Explanation) -> Self {
         let mut object = serde_json::to_value(placement).unwrap_or_default();
         if let Some(fields) = object.as_object_mut() {
             fields.remove("status");

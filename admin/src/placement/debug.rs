@@ -1,4 +1,12 @@
-//! The routes of the debug endpoint: authentication, authorization, and the work on one request.
+//! OCM's debug endpoint of placements, with the reasons for all clusters.
+//!
+//! # Guarantees
+//! - A caller needs a token of the hub, the permission for the path (a non-resource URL), and the permission to get or create placements in
+//!   the namespace. Permissions are checked before anything about the placement is revealed.
+//! - The hub is read for each request with the server's own account. Nothing is kept. At most [`AT_ONCE`] requests are worked on at a
+//!   time, each for at most [`LONGEST`]; a body is at most [`LARGEST`] bytes.
+
+mod answer;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,43 +16,41 @@ use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use axum::routing::any;
-use berth_admin::{explain_placement, stored_placement};
 use berth_api::{Placement, groups, names};
 use berth_hub::HubApi;
+use berth_serve::door::{Access, Authority, Caller, ResourceAccess, bearer};
 use http::header::{CONTENT_TYPE, WWW_AUTHENTICATE};
 use http::{Method, StatusCode};
 use jiff::Timestamp;
-use k8s_openapi::api::authentication::v1::UserInfo;
-use k8s_openapi::api::authorization::v1::{NonResourceAttributes, ResourceAttributes};
 use serde_json::json;
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
-use super::answer::Answer;
-use crate::leading::reviews::{self, Access, bearer};
+use self::answer::Answer;
+use super::served::{explain_placement, stored_placement};
 
 /// The prefix of the paths.
 const PREFIX: &str = "/debug/placements/";
 
 /// Byte bound of a body, as in OCM.
-pub(super) const LARGEST: usize = 1 << 20;
+const LARGEST: usize = 1 << 20;
 
 /// Limit on requests that are worked on at a time.
-pub(super) const AT_ONCE: usize = 4;
+const AT_ONCE: usize = 4;
 
 /// Timeout of a request.
-pub(super) const LONGEST: Duration = Duration::from_secs(60);
+const LONGEST: Duration = Duration::from_secs(60);
 
 /// Timeout for a body to arrive.
 const LONGEST_BODY: Duration = Duration::from_secs(10);
 
-#[derive(Clone)]
-struct Debugger {
+struct Debugger<A> {
     api: HubApi,
+    authority: A,
     /// Requests whose caller is not known yet: they take no place of those that are worked on.
-    asking: Arc<Semaphore>,
-    working: Arc<Semaphore>,
+    asking: Semaphore,
+    working: Semaphore,
     /// The runtime of the connections to the hub.
     main: Handle,
 }
@@ -52,21 +58,27 @@ struct Debugger {
 /// An error response: the status, and what the caller can do.
 struct Refused(StatusCode, String);
 
-/// Returns the routes. Must be called on the runtime of the connections to the hub.
-pub(super) fn router(api: HubApi) -> Router {
+/// The routes of the debug endpoint. `authority` knows the callers, and their permissions.
+///
+/// Must be called on the runtime of the connections to the hub; they may be served on another one.
+pub fn placement_debug(api: HubApi, authority: impl Authority) -> Router {
     let debugger = Debugger {
         api,
-        asking: Arc::new(Semaphore::new(AT_ONCE)),
-        working: Arc::new(Semaphore::new(AT_ONCE)),
+        authority,
+        asking: Semaphore::new(AT_ONCE),
+        working: Semaphore::new(AT_ONCE),
         main: Handle::current(),
     };
     Router::new()
         .route(PREFIX, any(respond))
         .route("/debug/placements/{*rest}", any(respond))
-        .with_state(debugger)
+        .with_state(Arc::new(debugger))
 }
 
-async fn respond(State(debugger): State<Debugger>, request: Request) -> Response {
+async fn respond<A: Authority>(
+    State(debugger): State<Arc<Debugger<A>>>,
+    request: Request,
+) -> Response {
     let main = debugger.main.clone();
     let (parts, body) = request.into_parts();
     let task = main.spawn(async move {
@@ -88,7 +100,7 @@ async fn respond(State(debugger): State<Debugger>, request: Request) -> Response
 
 // === impl Debugger ===
 
-impl Debugger {
+impl<A: Authority> Debugger<A> {
     async fn answer(&self, parts: &http::request::Parts, body: Body) -> Result<Vec<u8>, Refused> {
         let path = parts.uri.path();
         let user = {
@@ -96,11 +108,9 @@ impl Debugger {
             let user = self.user(parts).await?;
             let verb = parts.method.as_str().to_ascii_lowercase();
             let needs = format!("verb {verb:?} on the non-resource URL {path:?}");
-            let access = Access::Path(NonResourceAttributes {
-                path: Some(path.to_owned()),
-                verb: Some(verb),
-            });
-            self.allow(&user, access, &needs).await?;
+            let path = path.to_owned();
+            let access = Access::Path { verb, path };
+            self.allow(&user, &access, &needs).await?;
             user
         };
         let _permit = permit(&self.working)?;
@@ -112,36 +122,34 @@ impl Debugger {
                 return Err(Refused(StatusCode::METHOD_NOT_ALLOWED, why.to_owned()));
             }
         };
-        let lists = ResourceAttributes {
-            group: Some(groups::CLUSTER.to_owned()),
-            resource: Some(groups::MANAGED_CLUSTERS.to_owned()),
-            verb: Some("list".to_owned()),
-            ..ResourceAttributes::default()
-        };
-        let lists = Access::Resource(Box::new(lists));
-        let lists_all = reviews::is_allowed(&self.api, &user, lists).await;
+        let lists = Access::Resource(ResourceAccess {
+            verb: "list".to_owned(),
+            group: groups::CLUSTER.to_owned(),
+            resource: groups::MANAGED_CLUSTERS.to_owned(),
+            ..ResourceAccess::default()
+        });
+        let lists_all = self.authority.is_allowed(&user, &lists).await;
         let lists_all = lists_all.map_err(internal)?;
         let explained = explain_placement(&self.api, &placement, !lists_all, Timestamp::now());
         let explanation = explained.await.map_err(internal)?;
         serde_json::to_vec(&Answer::new(&placement, explanation)).map_err(internal)
     }
 
-    async fn user(&self, parts: &http::request::Parts) -> Result<UserInfo, Refused> {
+    async fn user(&self, parts: &http::request::Parts) -> Result<Caller, Refused> {
         let unknown = || {
             let why = "a bearer token that the hub knows is required";
             Refused(StatusCode::UNAUTHORIZED, why.to_owned())
         };
         let token = bearer(&parts.headers).ok_or_else(unknown)?;
-        let user = reviews::user_of(&self.api, token).await;
+        let user = self.authority.user_of(token).await;
         user.map_err(internal)?.ok_or_else(unknown)
     }
 
-    async fn allow(&self, user: &UserInfo, access: Access, needs: &str) -> Result<(), Refused> {
-        match reviews::is_allowed(&self.api, user, access).await {
+    async fn allow(&self, user: &Caller, access: &Access, needs: &str) -> Result<(), Refused> {
+        match self.authority.is_allowed(user, access).await {
             Ok(true) => Ok(()),
             Ok(false) => {
-                let name = user.username.as_deref().unwrap_or_default();
-                let why = format!("user {name:?} needs {needs}");
+                let why = format!("user {:?} needs {needs}", user.name);
                 Err(Refused(StatusCode::FORBIDDEN, why))
             }
             Err(error) => Err(internal(error)),
@@ -149,7 +157,7 @@ impl Debugger {
     }
 
     /// The permission is checked before a placement is looked up, so nobody learns which ones exist.
-    async fn stored(&self, path: &str, user: &UserInfo) -> Result<Placement, Refused> {
+    async fn stored(&self, path: &str, user: &Caller) -> Result<Placement, Refused> {
         let rest = path.strip_prefix(PREFIX).unwrap_or_default();
         let both = rest.split_once('/');
         let both = both.filter(|(namespace, name)| {
@@ -167,7 +175,7 @@ impl Debugger {
         })
     }
 
-    async fn posted(&self, body: Body, user: &UserInfo) -> Result<Placement, Refused> {
+    async fn posted(&self, body: Body, user: &Caller) -> Result<Placement, Refused> {
         let wrong = |why: String| Refused(StatusCode::BAD_REQUEST, why);
         let body = timeout(LONGEST_BODY, to_bytes(body, LARGEST)).await;
         let body = body.map_err(|_| wrong(format!("no whole body in {LONGEST_BODY:?}")))?;
@@ -192,19 +200,18 @@ impl Debugger {
         verb: &str,
         namespace: &str,
         name: Option<&str>,
-        user: &UserInfo,
+        user: &Caller,
     ) -> Result<(), Refused> {
-        let access = Access::Resource(Box::new(ResourceAttributes {
-            group: Some(groups::CLUSTER.to_owned()),
-            version: Some("v1beta1".to_owned()),
-            resource: Some(groups::PLACEMENTS.to_owned()),
-            namespace: Some(namespace.to_owned()),
-            name: name.map(str::to_owned),
-            verb: Some(verb.to_owned()),
-            ..ResourceAttributes::default()
-        }));
+        let access = Access::Resource(ResourceAccess {
+            verb: verb.to_owned(),
+            group: groups::CLUSTER.to_owned(),
+            version: "v1beta1".to_owned(),
+            resource: groups::PLACEMENTS.to_owned(),
+            namespace: namespace.to_owned(),
+            name: name.unwrap_or_default().to_owned(),
+        });
         let needs = format!("verb {verb:?} on placements in namespace {namespace:?}");
-        self.allow(user, access, &needs).await
+        self.allow(user, &access, &needs).await
     }
 }
 
