@@ -1,6 +1,7 @@
 //! The table of kinds: which objects are watched, and which of their fields are kept.
 
-use berth_api::conditions::cluster as conditions;
+mod managed_cluster;
+
 use berth_api::groups::{self, RBAC};
 use berth_api::inventory;
 use berth_api::{GroupVersionResource, labels};
@@ -10,7 +11,8 @@ use serde_json::Value;
 use super::object::{PartialObject, Renewal};
 use berth_lifecycle_core::addons;
 use berth_lifecycle_core::config::Gates;
-use berth_lifecycle_core::facts::LeftOut;
+
+pub(crate) use managed_cluster::{Lists, bounded_cluster, cluster};
 
 /// Selects the objects of clusters, without those of add-ons.
 const OF_CLUSTERS: &str =
@@ -21,6 +23,9 @@ const LARGEST_CSR: usize = 64 * 1024;
 
 /// Characters of spec.request that are read: base64 of a little more than the decider validates.
 const REQUEST: usize = 21_852;
+
+/// Bytes of a message of a condition: one more than the hub writes, so that a longer one differs.
+const MESSAGE: usize = 2001;
 
 /// A kind that is watched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -45,274 +50,163 @@ pub(crate) enum Fact {
     Renewal(PartialObject<Renewal>),
 }
 
-impl Kind {
-    pub(crate) const ALL: [Self; 11] = [
-        Self::Cluster,
-        Self::Set,
-        Self::Binding,
-        Self::Addon,
-        Self::Namespace,
-        Self::ClusterRole,
-        Self::ClusterRoleBinding,
-        Self::RoleBinding,
-        Self::Lease,
-        Self::Csr,
-        Self::Profile,
-    ];
-
-    /// The kinds that are watched with these gates.
-    pub(crate) fn needed(gates: Gates) -> impl Iterator<Item = Self> {
-        let needs = move |kind: &Self| gates.cluster_profile || *kind != Self::Profile;
-        Self::ALL.into_iter().filter(needs)
-    }
-
-    /// Group, preferred version, and resource.
-    fn parts(self) -> (&'static str, &'static str, &'static str) {
-        match self {
-            Self::Cluster => (groups::CLUSTER, "v1", groups::MANAGED_CLUSTERS),
-            Self::Set => (groups::CLUSTER, "v1beta2", groups::MANAGED_CLUSTER_SETS),
-            Self::Binding => (
-                groups::CLUSTER,
-                "v1beta2",
-                groups::MANAGED_CLUSTER_SET_BINDINGS,
-            ),
-            Self::Addon => (
-                "addon.open-cluster-management.io",
-                "v1beta1",
-                "managedclusteraddons",
-            ),
-            Self::Namespace => ("", "v1", "namespaces"),
-            Self::ClusterRole => (RBAC, "v1", "clusterroles"),
-            Self::ClusterRoleBinding => (RBAC, "v1", "clusterrolebindings"),
-            Self::RoleBinding => (RBAC, "v1", "rolebindings"),
-            Self::Lease => ("coordination.k8s.io", "v1", "leases"),
-            Self::Csr => ("certificates.k8s.io", "v1", "certificatesigningrequests"),
-            Self::Profile => (
-                inventory::GROUP,
-                inventory::VERSION,
-                inventory::CLUSTER_PROFILES,
-            ),
-        }
-    }
-
-    /// The row of this kind. `labels`: the keys of ManagedClusters' labels that selectors read.
-    pub(crate) fn watched(self, labels: &LabelKeys, gates: Gates) -> Watched<Fact> {
-        let (group, version, resource) = self.parts();
-        let kind = GroupVersionResource {
-            group: group.to_owned(),
-            version: version.to_owned(),
-            resource: resource.to_owned(),
-        };
-        let labels = labels.clone();
-        let watched = Watched::new(resource, kind, move |item| read(self, item, &labels, gates));
-        match self {
-            Self::Cluster | Self::Set | Self::Binding => watched,
-            // Hubs with an older OCM serve only the second version. A hub without add-ons does not have the kind.
-            Self::Addon => watched.or_version("v1alpha1").optional(),
-            // The hub may get the CRD later. Those of other managers count, because they have names, too.
-            Self::Profile => watched.optional(),
-            // CSRs of every signer: OCM's agents count all with their cluster's label, and stop at ten.
-            _ => watched.labelled(OF_CLUSTERS),
-        }
-    }
-}
-
-/// Keeps the fields that decisions need.
-fn read(
+/// A row of the table of kinds.
+struct Row {
     kind: Kind,
-    item: &Item<'_>,
-    labels: &LabelKeys,
-    gates: Gates,
-) -> Result<Fact, serde_json::Error> {
-    const DROPPED: Keep<'_> = Keep::Nothing;
-    let meta = &item.meta;
-    let condition = Keep::But(&[("message", Keep::Text(MESSAGE))]);
-    let of_addon = First::new(Lists::BOUNDED.conditions, condition, |condition| {
-        condition["type"] == addons::AVAILABLE
-    });
-    let keep = match kind {
-        Kind::Lease => return item.parse().map(Fact::Renewal),
-        Kind::Csr => return csr(item).map(Fact::Object),
-        Kind::Cluster => return bounded_cluster(item, labels, gates).map(Fact::Object),
-        Kind::Set => Keep::But(&[(
-            "metadata",
-            Keep::But(&[
-                ("managedFields", DROPPED),
-                ("labels", DROPPED),
-                ("ownerReferences", DROPPED),
-                (
-                    "annotations",
-                    Keep::Fields(&[(labels::AUTO_UPDATE_SET, Keep::Text(8))]),
-                ),
-            ]),
-        )]),
-        Kind::Binding => Keep::But(&[("metadata", BARE_METADATA)]),
-        Kind::Addon => Keep::Fields(&[
-            ("apiVersion", Keep::Whole),
-            ("metadata", BARE_METADATA),
-            (
-                "status",
-                Keep::Fields(&[("conditions", Keep::First(&of_addon))]),
-            ),
-        ]),
-        Kind::Profile => PROFILE,
-        Kind::Namespace => Keep::Fields(&[("metadata", OWNED_METADATA)]),
-        Kind::ClusterRole | Kind::ClusterRoleBinding | Kind::RoleBinding => Keep::Fields(&[
-            ("metadata", OWNED_METADATA),
-            ("rules", Keep::Whole),
-            ("subjects", Keep::Whole),
-            ("roleRef", Keep::Whole),
-        ]),
-    };
-    let value = item.trimmed(&keep)?;
-    Ok(Fact::Object(PartialObject::new(meta, value)))
+    /// Group, preferred version, and resource.
+    resource: (&'static str, &'static str, &'static str),
+    /// Whether it is watched with these gates.
+    is_needed: fn(Gates) -> bool,
+    /// Which of its objects are watched.
+    which: fn(Watched<Fact>) -> Watched<Fact>,
+    /// What is kept of an object.
+    read: fn(&Item<'_>, &LabelKeys, Gates) -> Result<Fact, serde_json::Error>,
 }
 
-/// Upper bounds on the bytes of memory of the lists of a ManagedCluster. Whoever registers a cluster or runs its agent writes them, and
-/// the hub may have thousands of clusters.
-pub(crate) struct Lists {
-    finalizers: usize,
-    taints: usize,
-    conditions: usize,
-    managed_namespaces: usize,
-    claims: usize,
-}
-
-impl Lists {
-    /// For all clusters of the hub.
-    pub(crate) const BOUNDED: Self = Self {
-        finalizers: 4 * 1024,
-        taints: 4 * 1024,
-        conditions: 8 * 1024,
-        managed_namespaces: 16 * 1024,
-        claims: 32 * 1024,
-    };
-
-    /// For clusters that are not accepted: a bootstrap token can create any number of them.
-    const WAITING: Self = Self {
-        finalizers: 1024,
-        taints: 1024,
-        ..Self::BOUNDED
-    };
-
-    /// For one cluster, while it is worked on.
-    pub(crate) const WHOLE: Self = Self {
-        finalizers: usize::MAX,
-        taints: usize::MAX,
-        managed_namespaces: usize::MAX,
-        ..Self::BOUNDED
-    };
-}
-
-/// A ManagedCluster with more bytes of JSON waits for others of its size.
-const LARGE: usize = 64 * 1024;
-
-/// All labels of a cluster that is not accepted are kept up to this many bytes of memory.
-const FEW_LABELS: usize = 2 * 1024;
-
-/// Bytes of a message of a condition: one more than the hub writes, so that a longer one differs.
-const MESSAGE: usize = 2001;
-
-/// Reads a ManagedCluster that is watched.
-pub(crate) fn bounded_cluster(
-    item: &Item<'_>,
-    labels: &LabelKeys,
-    gates: Gates,
-) -> Result<PartialObject, serde_json::Error> {
-    let read = cluster(item, labels, gates, Lists::BOUNDED)?;
-    if read.value["spec"]["hubAcceptsClient"] == true {
-        return Ok(read);
-    }
-    cluster(item, labels, gates, Lists::WAITING)
-}
-
-/// Reads a ManagedCluster. Of its lists, what decisions read is always kept.
-pub(crate) fn cluster(
-    item: &Item<'_>,
-    labels: &LabelKeys,
-    gates: Gates,
-    most: Lists,
-) -> Result<PartialObject, serde_json::Error> {
-    let never = |_: &Value| false;
-    let is_of_hub = |taint: &Value| taint["key"].as_str().is_some_and(labels::is_taint_of_hub);
-    let is_ours = |finalizer: &Value| {
-        [labels::API_RESOURCE_CLEANUP, labels::RESOURCE_CLEANUP]
-            .iter()
-            .any(|ours| finalizer == ours)
-    };
-    let is_known = |condition: &Value| CONDITIONS.iter().any(|it| condition["type"] == *it);
-    let condition = Keep::But(&[("message", Keep::Text(MESSAGE))]);
-    let finalizers = First::new(most.finalizers, Keep::Whole, is_ours);
-    let taints = First::new(most.taints, Keep::Whole, is_of_hub);
-    let conditions = First::new(most.conditions, condition, is_known);
-    let managed_namespaces = First::new(most.managed_namespaces, Keep::Whole, never);
-    let claims = First::new(most.claims, Keep::Whole, never);
-    let (version, claims) = match gates.cluster_profile {
-        true => (Keep::Whole, Keep::First(&claims)),
-        false => (Keep::Nothing, Keep::Nothing),
-    };
-    let mut value = item.trimmed(&Keep::Fields(&[
-        (
-            "metadata",
-            Keep::But(&[
-                ("managedFields", Keep::Nothing),
-                ("ownerReferences", Keep::Nothing),
-                ("annotations", CLUSTER_ANNOTATIONS),
-                ("labels", Keep::Labels(labels)),
-                ("finalizers", Keep::First(&finalizers)),
-            ]),
+/// Every kind that is watched.
+const KINDS: [Row; 11] = [
+    Row {
+        kind: Kind::Cluster,
+        resource: (groups::CLUSTER, "v1", groups::MANAGED_CLUSTERS),
+        is_needed: always,
+        which: all,
+        read: |item, labels, gates| bounded_cluster(item, labels, gates).map(Fact::Object),
+    },
+    Row {
+        kind: Kind::Set,
+        resource: (groups::CLUSTER, "v1beta2", groups::MANAGED_CLUSTER_SETS),
+        is_needed: always,
+        which: all,
+        read: |item, _, _| kept(item, &SET),
+    },
+    Row {
+        kind: Kind::Binding,
+        resource: (
+            groups::CLUSTER,
+            "v1beta2",
+            groups::MANAGED_CLUSTER_SET_BINDINGS,
         ),
-        (
-            "spec",
-            Keep::But(&[
-                ("managedClusterClientConfigs", Keep::Nothing),
-                ("taints", Keep::First(&taints)),
-            ]),
+        is_needed: always,
+        which: all,
+        read: |item, _, _| kept(item, &BINDING),
+    },
+    Row {
+        kind: Kind::Addon,
+        resource: (
+            "addon.open-cluster-management.io",
+            "v1beta1",
+            "managedclusteraddons",
         ),
-        (
-            "status",
-            Keep::Fields(&[
-                ("conditions", Keep::First(&conditions)),
-                ("managedNamespaces", Keep::First(&managed_namespaces)),
-                ("version", version),
-                ("clusterClaims", claims),
-            ]),
+        is_needed: always,
+        // Hubs with an older OCM serve only the second version. A hub without add-ons does not have the kind.
+        which: |addons| addons.or_version("v1alpha1").optional(),
+        read: |item, _, _| addon(item),
+    },
+    Row {
+        kind: Kind::Namespace,
+        resource: ("", "v1", "namespaces"),
+        is_needed: always,
+        which: of_clusters,
+        read: |item, _, _| kept(item, &NAMESPACE),
+    },
+    Row {
+        kind: Kind::ClusterRole,
+        resource: (RBAC, "v1", "clusterroles"),
+        is_needed: always,
+        which: of_clusters,
+        read: |item, _, _| kept(item, &RIGHTS),
+    },
+    Row {
+        kind: Kind::ClusterRoleBinding,
+        resource: (RBAC, "v1", "clusterrolebindings"),
+        is_needed: always,
+        which: of_clusters,
+        read: |item, _, _| kept(item, &RIGHTS),
+    },
+    Row {
+        kind: Kind::RoleBinding,
+        resource: (RBAC, "v1", "rolebindings"),
+        is_needed: always,
+        which: of_clusters,
+        read: |item, _, _| kept(item, &RIGHTS),
+    },
+    Row {
+        kind: Kind::Lease,
+        resource: ("coordination.k8s.io", "v1", "leases"),
+        is_needed: always,
+        which: of_clusters,
+        read: |item, _, _| item.parse().map(Fact::Renewal),
+    },
+    Row {
+        kind: Kind::Csr,
+        resource: ("certificates.k8s.io", "v1", "certificatesigningrequests"),
+        is_needed: always,
+        // CSRs of every signer: OCM's agents count all with their cluster's label, and stop at ten.
+        which: of_clusters,
+        read: |item, _, _| csr(item).map(Fact::Object),
+    },
+    Row {
+        kind: Kind::Profile,
+        resource: (
+            inventory::GROUP,
+            inventory::VERSION,
+            inventory::CLUSTER_PROFILES,
         ),
-    ]))?;
-    if value["spec"]["hubAcceptsClient"] != true
-        && let Some(all) = value.pointer_mut("/metadata/labels")
-    {
-        labels.cut(all, FEW_LABELS);
-    }
-    let left_out = LeftOut {
-        finalizers: finalizers.left_out(),
-        taints: taints.left_out(),
-        managed_namespaces: managed_namespaces.left_out(),
-    };
-    Ok(PartialObject {
-        left_out,
-        is_large: item.json.len() > LARGE || left_out != LeftOut::default(),
-        ..PartialObject::new(&item.meta, value)
-    })
-}
-
-/// The conditions of ManagedClusters that decisions read.
-const CONDITIONS: [&str; 6] = [
-    conditions::HUB_ACCEPTED,
-    conditions::JOINED,
-    conditions::AVAILABLE,
-    conditions::CLOCK_SYNCED,
-    conditions::DELETING,
-    conditions::READABLE,
+        is_needed: |gates| gates.cluster_profile,
+        // The hub may get the CRD later. Those of other managers count, because they have names, too.
+        which: Watched::optional,
+        read: |item, _, _| kept(item, &PROFILE),
+    },
 ];
 
-/// The annotations of ManagedClusters that decisions need, cut to the length of a valid value.
-const CLUSTER_ANNOTATIONS: Keep<'_> = Keep::Fields(&[
-    (labels::AUTO_ACCEPTED_ON, Keep::Text(64)),
-    (labels::DENIED_ON, Keep::Text(64)),
-    (labels::SKIP_CLOCK_SYNC_CHECK, Keep::Text(8)),
-    (labels::DENY_NOW, Keep::Text(8)),
-]);
+/// The kinds that are watched with these gates. `labels`: the keys of ManagedClusters' labels that selectors read.
+pub(crate) fn watched(labels: &LabelKeys, gates: Gates) -> Vec<(Kind, Watched<Fact>)> {
+    let needed = KINDS.iter().filter(|row| (row.is_needed)(gates));
+    let rows = needed.map(|row| {
+        let (group, version, resource) = row.resource;
+        let (labels, read) = (labels.clone(), row.read);
+        let all = Watched::new(
+            resource,
+            GroupVersionResource::new(group, version, resource),
+            move |item| read(item, &labels, gates),
+        );
+        (row.kind, (row.which)(all))
+    });
+    rows.collect()
+}
+
+fn always(_: Gates) -> bool {
+    true
+}
+
+fn all(objects: Watched<Fact>) -> Watched<Fact> {
+    objects
+}
+
+fn of_clusters(objects: Watched<Fact>) -> Watched<Fact> {
+    objects.labelled(OF_CLUSTERS)
+}
+
+fn kept(item: &Item<'_>, keep: &Keep<'_>) -> Result<Fact, serde_json::Error> {
+    let value = item.trimmed(keep)?;
+    Ok(Fact::Object(PartialObject::new(&item.meta, value)))
+}
+
+fn addon(item: &Item<'_>) -> Result<Fact, serde_json::Error> {
+    let condition = Keep::But(&[("message", Keep::Text(MESSAGE))]);
+    let available = First::new(Lists::BOUNDED.conditions, condition, |condition| {
+        condition["type"] == addons::AVAILABLE
+    });
+    let keep = Keep::Fields(&[
+        ("apiVersion", Keep::Whole),
+        ("metadata", BARE_METADATA),
+        (
+            "status",
+            Keep::Fields(&[("conditions", Keep::First(&available))]),
+        ),
+    ]);
+    kept(item, &keep)
+}
 
 /// Keeps metadata without labels, annotations, owners and managed fields.
 const BARE_METADATA: Keep<'_> = Keep::But(&[
@@ -328,6 +222,34 @@ const OWNED_METADATA: Keep<'_> = Keep::Fields(&[
     ("labels", Keep::Whole),
     ("finalizers", Keep::Whole),
     ("deletionTimestamp", Keep::Whole),
+]);
+
+/// Keeps a ManagedClusterSet, with the one annotation that decisions need.
+const SET: Keep<'_> = Keep::But(&[(
+    "metadata",
+    Keep::But(&[
+        ("managedFields", Keep::Nothing),
+        ("labels", Keep::Nothing),
+        ("ownerReferences", Keep::Nothing),
+        (
+            "annotations",
+            Keep::Fields(&[(labels::AUTO_UPDATE_SET, Keep::Text(8))]),
+        ),
+    ]),
+)]);
+
+/// Keeps a ManagedClusterSetBinding.
+const BINDING: Keep<'_> = Keep::But(&[("metadata", BARE_METADATA)]);
+
+/// Keeps a Namespace.
+const NAMESPACE: Keep<'_> = Keep::Fields(&[("metadata", OWNED_METADATA)]);
+
+/// Keeps the rights of a role or a binding.
+const RIGHTS: Keep<'_> = Keep::Fields(&[
+    ("metadata", OWNED_METADATA),
+    ("rules", Keep::Whole),
+    ("subjects", Keep::Whole),
+    ("roleRef", Keep::Whole),
 ]);
 
 /// Keeps what the hub writes of a ClusterProfile, and who owns it.

@@ -21,7 +21,6 @@ pub use metrics::Metrics;
 
 use berth_lifecycle_core::config::Config;
 use berth_lifecycle_core::names::managers;
-use kinds::Kind;
 use world::Lifecycle;
 
 /// The names in Events and of the Lease equal OCM's, so that its controllers and ours exclude each other.
@@ -44,8 +43,7 @@ pub fn controller(config: Config, metrics: Metrics) -> Controller {
 fn world(config: Arc<Config>, metrics: Metrics) -> (Lifecycle, Vec<RowOf<Lifecycle>>) {
     let gates = config.gates;
     let world = Lifecycle::new(config, metrics);
-    let rows = Kind::needed(gates).map(|kind| (kind, kind.watched(world.labels(), gates)));
-    let rows = rows.collect();
+    let rows = kinds::watched(world.labels(), gates);
     (world, rows)
 }
 
