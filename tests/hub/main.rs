@@ -13,6 +13,7 @@ mod controller;
 mod faults;
 mod lifecycle;
 mod placement;
+mod reconcilers;
 mod replica_sets;
 mod restored;
 mod work;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::lifecycle::hub::{
     ACCEPTED, HubWithReconcilers, cluster_path, condition, config, lease_path, namespace_path,
-    owned_paths, rbac_path,
+    owned_paths, rbac_path, writes,
 };
 use berth_testkit::cluster::fresh;
 use berth_testkit::{eventually, when};
@@ -265,7 +265,7 @@ async fn a_hub_that_is_as_it_should_be_is_left_alone() {
     let witness = fresh("witness");
     hub.accepted(&witness).await;
     let writes = eventually("the writes for the witness", async || {
-        when(hub.reconcilers.writes(), |it| it.values().sum::<u64>() >= 8)
+        when(writes(&hub.reconcilers), |it| it.values().sum::<u64>() >= 8)
     })
     .await;
     let count: u64 = writes.values().sum();

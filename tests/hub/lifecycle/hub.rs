@@ -3,23 +3,16 @@
 use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::path::PathBuf;
-use std::sync::LazyLock;
 
 use berth_api::GroupVersionResource;
 use berth_lifecycle::{Metrics, controller};
 use berth_lifecycle_core::config::Config;
-use berth_reconcile::Ended;
 use jiff::{SignedDuration, Timestamp};
-use kube::config::{KubeConfigOptions, Kubeconfig};
-use prometheus::Registry;
-use prometheus::proto::MetricFamily;
 use serde_json::{Value, json};
-use tokio::runtime::Runtime;
 use tokio::sync::OnceCell;
-use tokio::task::JoinHandle;
-use tokio_util::sync::CancellationToken;
 
 use crate::lifecycle::proxy::Proxy;
+use crate::reconcilers::Reconcilers;
 use berth_testkit::cluster::http::Answer;
 use berth_testkit::cluster::{CRDS, Cluster, Person, Private, documents_of, fresh};
 pub use berth_testkit::csr::CSRS;
@@ -33,14 +26,6 @@ pub struct HubWithReconcilers<C> {
     pub reconcilers: Reconcilers,
 }
 
-/// Reconcilers that run until they are dropped or stopped.
-pub struct Reconcilers {
-    /// `None` if another owner stops them.
-    stop: Option<CancellationToken>,
-    running: Option<JoinHandle<Result<(), Ended>>>,
-    pub registry: Registry,
-}
-
 impl HubWithReconcilers<&'static Cluster> {
     /// The hub that all tests of this process share.
     pub async fn shared() -> Self {
@@ -48,7 +33,7 @@ impl HubWithReconcilers<&'static Cluster> {
         let cluster = Cluster::shared().await;
         let reconcilers = SHARED.get_or_init(async || {
             install(cluster).await;
-            Reconcilers::start(cluster, config()).await
+            reconcile(cluster, config()).await
         });
         Self {
             cluster,
@@ -63,7 +48,7 @@ impl HubWithReconcilers<Box<Cluster>> {
     pub async fn devhub(options: berth_devhub::Options) -> Self {
         let cluster = Box::new(Cluster::start_devhub(options).await);
         install(&cluster).await;
-        let reconcilers = Reconcilers::start(&cluster, config()).await;
+        let reconcilers = reconcile(&cluster, config()).await;
         Self {
             admin: cluster.admin().await,
             cluster,
@@ -77,7 +62,7 @@ impl HubWithReconcilers<Box<Cluster>> {
     pub async fn own() -> Self {
         let cluster = Box::new(Cluster::start().await);
         install(&cluster).await;
-        let reconcilers = Reconcilers::start(&cluster, config()).await;
+        let reconcilers = reconcile(&cluster, config()).await;
         Self {
             admin: cluster.admin().await,
             cluster,
@@ -91,7 +76,7 @@ impl HubWithReconcilers<Private> {
     pub async fn private(config: Config) -> Self {
         let cluster = Cluster::private().await;
         install(&cluster).await;
-        let reconcilers = Reconcilers::start(&cluster, config).await;
+        let reconcilers = reconcile(&cluster, config).await;
         Self {
             admin: cluster.admin().await,
             cluster,
@@ -115,7 +100,7 @@ impl HubWithReconcilers<Private> {
         let cluster = Cluster::private().await;
         install(&cluster).await;
         let proxy = Proxy::start(&cluster).await;
-        let reconcilers = Reconcilers::start_at(&cluster, config, &proxy).await;
+        let reconcilers = reconcile_at(&cluster, config, &proxy).await;
         let hub = Self {
             admin: cluster.admin().await,
             cluster,
@@ -133,7 +118,7 @@ impl HubWithReconcilers<Private> {
             without_kind(&admin, &definition).await;
         }
         install_account(&cluster).await;
-        let reconcilers = Reconcilers::start(&cluster, config).await;
+        let reconcilers = reconcile(&cluster, config).await;
         eventually("watches that fail again and again", async || {
             when(reconcilers.watch_errors("managedclusters"), |it| *it > 1)
         })
@@ -149,7 +134,7 @@ impl HubWithReconcilers<Private> {
     /// Restarts the reconcilers with another configuration.
     pub async fn restart(&mut self, config: Config) {
         self.reconcilers.stop().await;
-        self.reconcilers = Reconcilers::start(&self.cluster, config).await;
+        self.reconcilers = reconcile(&self.cluster, config).await;
     }
 }
 
@@ -351,125 +336,26 @@ impl<C: Deref<Target = Cluster>> HubWithReconcilers<C> {
     }
 }
 
-impl Reconcilers {
-    /// Starts them as the service account of the manifests, on a runtime that lives as long as the process.
-    pub async fn start(cluster: &Cluster, config: Config) -> Self {
-        Self::start_as(account(cluster).await.kubeconfig, config).await
-    }
-
-    /// The same, through a proxy, which adds the credentials.
-    pub async fn start_at(cluster: &Cluster, config: Config, proxy: &Proxy) -> Self {
-        Self::start_as(cluster.person_at(&proxy.url).await.kubeconfig, config).await
-    }
-
-    async fn start_as(account: PathBuf, config: Config) -> Self {
-        static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().unwrap());
-        let registry = Registry::new();
-        let metrics = Metrics::new(&registry).unwrap();
-        let stop = CancellationToken::new();
-        let stopped = stop.clone();
-        let running = RUNTIME.spawn(async move {
-            let kubeconfig = Kubeconfig::read_from(account).unwrap();
-            let options = KubeConfigOptions::default();
-            let config_of = kube::Config::from_custom_kubeconfig(kubeconfig, &options);
-            let mut config_of = config_of.await.unwrap();
-            // As in the program: the caller has its own deadline.
-            config_of.default_retry = false;
-            let api = berth_hub::HubApi::of(config_of).await.unwrap();
-            let controller = controller(config, metrics);
-            controller
-                .start(api, "tests", None, None)
-                .run(stopped)
-                .await
-        });
-        Self {
-            stop: Some(stop),
-            running: Some(running),
-            registry,
-        }
-    }
-
-    /// Stops them, and returns when their writes have ended.
-    pub async fn stop(&mut self) {
-        self.stop.as_ref().unwrap().cancel();
-        if let Some(running) = self.running.take() {
-            running.await.unwrap().unwrap();
-        }
-    }
-
-    /// Aborts them at any point, with the requests in flight.
-    pub async fn kill(&mut self) {
-        if let Some(running) = self.running.take() {
-            running.abort();
-            let _ = running.await;
-        }
-    }
-
-    /// No reconcilers in this process.
-    fn none() -> Self {
-        Self {
-            stop: None,
-            running: None,
-            registry: Registry::new(),
-        }
-    }
-
-    /// A copy that does not stop them when it is dropped.
-    pub fn lent(&self) -> Self {
-        Self {
-            stop: None,
-            running: None,
-            registry: self.registry.clone(),
-        }
-    }
+/// Starts reconcilers as the service account of the manifests.
+pub async fn reconcile(cluster: &Cluster, config: Config) -> Reconcilers {
+    start_as(account(cluster).await.kubeconfig, config)
 }
 
-impl Reconcilers {
-    /// The number of writes by reconciler, resource, verb and code, without those that keep the status of sets.
-    pub fn writes(&self) -> BTreeMap<String, u64> {
-        let mut writes = self.counts(
-            "berth_writes_total",
-            &["reconciler", "resource", "verb", "code"],
-        );
-        writes.retain(|write, _| !write.starts_with("set_status"));
-        writes
-    }
-
-    /// How often the hub had gone back to an earlier version, by kind.
-    pub fn rewinds(&self) -> BTreeMap<String, u64> {
-        self.counts("berth_watch_rewinds_total", &["resource"])
-    }
-
-    /// How often the watch of a resource has failed.
-    fn watch_errors(&self, resource: &str) -> u64 {
-        let errors = self.counts("berth_watch_errors_total", &["resource"]);
-        errors.get(resource).copied().unwrap_or_default()
-    }
-
-    /// The values of a counter, by the values of its labels, which are separated by spaces.
-    fn counts(&self, counter: &str, labels: &[&str]) -> BTreeMap<String, u64> {
-        let families = self.registry.gather();
-        let families = families.iter().filter(|family| family.name() == counter);
-        families
-            .flat_map(MetricFamily::get_metric)
-            .map(|metric| {
-                let of = |name: &&str| {
-                    let mut labels = metric.get_label().iter();
-                    labels.find(|label| label.name() == *name).unwrap().value()
-                };
-                let words: Vec<_> = labels.iter().map(of).collect();
-                (words.join(" "), metric.get_counter().get_value() as u64)
-            })
-            .collect()
-    }
+/// The same, through a proxy, which adds the credentials.
+pub async fn reconcile_at(cluster: &Cluster, config: Config, proxy: &Proxy) -> Reconcilers {
+    start_as(cluster.person_at(&proxy.url).await.kubeconfig, config)
 }
 
-impl Drop for Reconcilers {
-    fn drop(&mut self) {
-        if let Some(stop) = &self.stop {
-            stop.cancel();
-        }
-    }
+fn start_as(account: PathBuf, config: Config) -> Reconcilers {
+    let make = |registry: &_| controller(config, Metrics::new(registry).unwrap());
+    Reconcilers::start(account, make)
+}
+
+/// The number of writes by reconciler, resource, verb and code, without those that keep the status of sets.
+pub fn writes(of: &Reconcilers) -> BTreeMap<String, u64> {
+    let mut writes = of.writes_by_kind();
+    writes.retain(|write, _| !write.starts_with("set_status"));
+    writes
 }
 
 pub const CLUSTERS: &str = "/apis/cluster.open-cluster-management.io/v1/managedclusters";

@@ -6,7 +6,7 @@ use futures::future::join_all;
 use serde_json::{Value, json};
 
 use crate::lifecycle::hub::{
-    ACCEPTED, HubWithReconcilers, Reconcilers, cluster_path, config, owned_paths,
+    ACCEPTED, HubWithReconcilers, cluster_path, config, owned_paths, reconcile,
 };
 use berth_testkit::cluster::Private;
 
@@ -107,7 +107,7 @@ async fn killed_a_hundred_times_it_ends_in_the_same_objects() {
             chance ^= chance << 17;
             tokio::time::sleep(SHORTEST + Duration::from_micros(chance % 60_000)).await;
             reconcilers.kill().await;
-            reconcilers = Reconcilers::start(&hub.cluster, config()).await;
+            reconcilers = reconcile(&hub.cluster, config()).await;
         }
     };
     let lives = async {

@@ -7,7 +7,7 @@ use berth_manifests::files;
 use serde_json::{Value, json};
 
 use crate::lifecycle::hub::{
-    AVAILABLE, CLUSTERS, HubWithReconcilers, Reconcilers, cluster_path, condition, config,
+    AVAILABLE, CLUSTERS, HubWithReconcilers, cluster_path, condition, config, reconcile, writes,
 };
 use berth_testkit::cluster::{Cluster, fresh};
 
@@ -157,7 +157,7 @@ impl<C: Deref<Target = Cluster>> HubWithReconcilers<C> {
 async fn profiles_follow_clusters_sets_and_bindings() {
     let mut hub = HubWithReconcilers::private_without_reconcilers().await;
     install_inventory(&hub.cluster).await;
-    hub.reconcilers = Reconcilers::start(&hub.cluster, with_profiles()).await;
+    hub.reconcilers = reconcile(&hub.cluster, with_profiles()).await;
     let (apps, tools) = (hub.namespace("apps").await, hub.namespace("tools").await);
     let (one, two) = (
         hub.exclusive_set("one").await,
@@ -202,7 +202,7 @@ async fn profiles_follow_clusters_sets_and_bindings() {
         .await;
     let paths = [in_apps.clone()];
     hub.quiet(&paths).await;
-    let before = hub.reconcilers.writes();
+    let before = writes(&hub.reconcilers);
     hub.reports_claims(&cluster, json!([{"name": "id.k8s.io", "value": "1"}]))
         .await;
     hub.quiet(&paths).await;
@@ -213,7 +213,7 @@ async fn profiles_follow_clusters_sets_and_bindings() {
         of.map(|(_, count)| count).sum::<u64>()
     };
     assert_eq!(
-        profile_writes(&hub.reconcilers.writes()),
+        profile_writes(&writes(&hub.reconcilers)),
         profile_writes(&before)
     );
 
@@ -253,7 +253,7 @@ async fn what_others_wrote_stays_and_profiles_of_ocm_are_adopted() {
     let paths = [path.clone(), profile_path(&apps, &foreign)];
     let before = hub.read(&paths).await;
 
-    hub.reconcilers = Reconcilers::start(&hub.cluster, with_profiles()).await;
+    hub.reconcilers = reconcile(&hub.cluster, with_profiles()).await;
     assert_eq!(hub.quiet(&paths).await, before, "no write");
 
     let providers = json!([{"name": "proxy", "cluster": {"server": "https://proxy"}}]);
@@ -282,7 +282,7 @@ async fn what_others_wrote_stays_and_profiles_of_ocm_are_adopted() {
 async fn without_the_kind_all_else_works_until_it_is_there() {
     let mut hub = HubWithReconcilers::private_without_reconcilers().await;
     install_rights(&hub.cluster).await;
-    hub.reconcilers = Reconcilers::start(&hub.cluster, with_profiles()).await;
+    hub.reconcilers = reconcile(&hub.cluster, with_profiles()).await;
     let apps = hub.namespace("apps").await;
     let set = hub.exclusive_set("set").await;
     let cluster = hub.member("early", &set).await;

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use crate::lifecycle::hub::{
-    ACCEPTED, AVAILABLE, CLOCK_SYNCED, HubWithReconcilers, Reconcilers, account, cluster_path,
-    condition, config, lease_path, namespace_path, owned_paths, rbac_path, taints,
+    ACCEPTED, AVAILABLE, CLOCK_SYNCED, HubWithReconcilers, account, cluster_path, condition,
+    config, lease_path, namespace_path, owned_paths, rbac_path, reconcile_at, taints,
 };
 use crate::lifecycle::killed::{forget, states};
 use crate::lifecycle::proxy::{Asked, Fault, Line, Proxy};
@@ -322,7 +322,7 @@ async fn leases_are_not_told(fault: Fault) {
         }
     });
     hub.reconcilers.stop().await;
-    hub.reconcilers = Reconcilers::start_at(&hub.cluster, config(), &proxy).await;
+    hub.reconcilers = reconcile_at(&hub.cluster, config(), &proxy).await;
     let end = Instant::now() + Duration::from_millis(6300);
     while Instant::now() < end {
         hub.renew(&lively).await;

@@ -4,7 +4,7 @@ use berth_testkit::{eventually, when};
 use serde_json::{Value, json};
 
 use crate::placement::gaps::Watcher;
-use crate::placement::hub::{Hub, Placing};
+use crate::placement::hub::Hub;
 
 const LABEL: &str = r#"managedCluster.metadata.labels["region"] == "eu""#;
 const CLAIM: &str =
@@ -37,7 +37,7 @@ async fn expressions_follow_labels_claims_versions_and_scores() {
         report(&hub, name, "AWS", "v1.31.2").await;
         hub.score(name, "load", "free", 90).await;
     }
-    let _placing = Placing::start(&hub).await;
+    let _placing = hub.start().await;
     // The first one with expressions arrives on a hub with others.
     hub.place_as("other", json!({"numberOfClusters": 0})).await;
     hub.settled("other").await;
@@ -86,7 +86,7 @@ async fn the_decisions_of_expressions_stay_while_a_controller_starts() {
         clusters.push(name);
     }
     let watcher = Watcher::start(&hub, &clusters[2..]).await;
-    let mut placing = Placing::start(&hub).await;
+    let mut placing = hub.start().await;
     hub.place(spec(&[LABEL, CLAIM, VERSION])).await;
     let all: Vec<_> = clusters.iter().collect();
     hub.selects(&all).await;
@@ -98,7 +98,7 @@ async fn the_decisions_of_expressions_stay_while_a_controller_starts() {
         )
         .await;
         placing.kill().await;
-        placing = Placing::start(&hub).await;
+        placing = hub.start().await;
         let first = usize::from(round % 2 == 0);
         hub.selects(&all[first..]).await;
     }
@@ -108,7 +108,7 @@ async fn the_decisions_of_expressions_stay_while_a_controller_starts() {
     let seen = watcher.finish(&hub).await;
     assert_eq!(seen.missed, [""; 0], "after {} events", seen.events);
     placing.kill().await;
-    let successor = Placing::start(&hub).await;
+    let successor = hub.start().await;
     hub.place_as("later", json!({"numberOfClusters": 0})).await;
     hub.settled("later").await;
     hub.place_as("last", spec(&["false"])).await;

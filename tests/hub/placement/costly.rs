@@ -14,7 +14,7 @@ use prometheus::Registry;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::placement::hub::{Hub, Placing};
+use crate::placement::hub::Hub;
 
 const LEASE: &str = "placement-lock";
 
@@ -172,7 +172,7 @@ async fn a_placement_that_waits_is_evaluated_when_its_turn_comes() {
         cel_rate: 580,
         ..Settings::default()
     };
-    let _placing = Placing::with(&hub, settings).await;
+    let _placing = hub.start_with(settings).await;
     let list: Vec<_> = (0..200).collect();
     let expression =
         format!(r#"{list:?}.all(x, true) && managedCluster.metadata.labels["region"] == "eu""#);

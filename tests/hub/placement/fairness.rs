@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use berth_testkit::cluster::fresh;
 use berth_testkit::{eventually, when};
 
-use crate::placement::hub::{Hub, Placing, clusters_of};
+use crate::placement::hub::{Hub, clusters_of};
 
 /// Placements of the busy namespace.
 const MANY: usize = 150;
@@ -16,7 +16,7 @@ async fn a_namespace_with_many_changing_placements_does_not_delay_another() {
     let mut hub = Hub::new().await;
     let (busy, busy_set) = (hub.namespace.clone(), hub.set.clone());
     let theirs = hub.cluster(&busy_set, json!({})).await;
-    let _placing = Placing::start(&hub).await;
+    let _placing = hub.start().await;
     let creations = (0..MANY).map(|number| {
         let hub = &hub;
         async move { hub.place_as(&format!("p{number}"), json!({})).await }

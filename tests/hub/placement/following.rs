@@ -4,7 +4,7 @@ use berth_testkit::cluster::fresh;
 use berth_testkit::process::once;
 use serde_json::{Value, json};
 
-use crate::placement::hub::{Hub, Placing};
+use crate::placement::hub::Hub;
 
 fn predicate(labels: Value) -> Value {
     json!([{"requiredClusterSelector": {"labelSelector": {"matchLabels": labels}}}])
@@ -15,7 +15,7 @@ async fn a_placement_follows_labels_taints_and_deletions() {
     let hub = Hub::new().await;
     let a = hub.cluster(&hub.set, json!({"region": "eu"})).await;
     let b = hub.cluster(&hub.set, json!({"region": "us"})).await;
-    let _placing = Placing::start(&hub).await;
+    let _placing = hub.start().await;
     hub.place(json!({"predicates": predicate(json!({"region": "eu"}))}))
         .await;
     hub.selects(&[&a]).await;
@@ -43,7 +43,7 @@ async fn a_placement_follows_sets_and_bindings() {
     let other = fresh("set");
     let a = hub.cluster(&hub.set, json!({})).await;
     let b = hub.cluster(&other, json!({})).await;
-    let _placing = Placing::start(&hub).await;
+    let _placing = hub.start().await;
     hub.place(json!({})).await;
     hub.selects(&[&a]).await;
     hub.bind(&other).await;
@@ -68,7 +68,7 @@ async fn a_placement_follows_sets_and_bindings() {
 async fn a_toleration_ends_by_itself() {
     let hub = Hub::new().await;
     let clusters = hub.clusters(2).await;
-    let _placing = Placing::start(&hub).await;
+    let _placing = hub.start().await;
     hub.place(
         json!({"tolerations": [{"key": "test", "operator": "Exists", "tolerationSeconds": 3}]}),
     )
@@ -86,7 +86,7 @@ async fn a_toleration_ends_by_itself() {
 async fn a_mistake_keeps_the_decisions_and_is_named() {
     let hub = Hub::new().await;
     let clusters = hub.clusters(2).await;
-    let _placing = Placing::start(&hub).await;
+    let _placing = hub.start().await;
     hub.place(json!({})).await;
     hub.selects(&[&clusters[0], &clusters[1]]).await;
     let mistake = json!([{"operator": "Exists", "key": "k", "value": "v"}]);
@@ -118,7 +118,7 @@ async fn decisions_are_laid_out_as_ocms() {
         canaries.push(hub.cluster(&hub.set, json!({"canary": "yes"})).await);
     }
     let others = hub.clusters(2).await;
-    let _placing = Placing::start(&hub).await;
+    let _placing = hub.start().await;
     let selector = json!({"labelSelector": {"matchLabels": {"canary": "yes"}}});
     let strategy = json!({
         "clustersPerDecisionGroup": 2,

@@ -11,7 +11,7 @@ use kube::core::GroupVersionKind;
 use serde_json::json;
 use tokio::task::JoinHandle;
 
-use crate::placement::hub::{Hub, Placing, clusters_of};
+use crate::placement::hub::{Hub, clusters_of};
 
 /// Follows the decisions of a namespace, and notes the clusters that are missing after they were listed once: for those who read the
 /// lists, and for those who read the groups, too.
@@ -134,7 +134,7 @@ async fn while_clusters_change_groups_none_is_missing_though_the_controller_is_k
     let clusters = hub.clusters(12).await;
     let (going, staying) = clusters.split_at(3);
     let watcher = Watcher::start(&hub, staying).await;
-    let mut placing = Placing::start(&hub).await;
+    let mut placing = hub.start().await;
     let selector = |value: &str| json!({"labelSelector": {"matchLabels": {"part": value}}});
     let group = |value: &str| json!({"groupName": format!("part-{value}"), "groupClusterSelector": selector(value)});
     let groups = ["a", "b"].map(group);
@@ -155,7 +155,7 @@ async fn while_clusters_change_groups_none_is_missing_though_the_controller_is_k
         // At any point.
         tokio::time::sleep(Duration::from_millis(7 * round as u64 % 31)).await;
         placing.kill().await;
-        placing = Placing::start(&hub).await;
+        placing = hub.start().await;
     }
     for name in going {
         hub.taint(name, true).await;
@@ -199,7 +199,7 @@ async fn more_than_a_hundred_clusters_take_several_decisions() {
     let hub = Hub::new().await;
     let mut clusters = hub.clusters(105).await;
     let watcher = Watcher::start(&hub, &clusters[..100]).await;
-    let placing = Placing::start(&hub).await;
+    let placing = hub.start().await;
     hub.place(json!({})).await;
     hub.selects(&clusters.iter().collect::<Vec<_>>()).await;
     hub.condition("PlacementSatisfied", "AllDecisionsScheduled")

@@ -2,22 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::sync::LazyLock;
 
 use berth_manifests::files;
 use berth_placement::{Config, Metrics, Settings, controller};
-use berth_reconcile::Ended;
 use berth_testkit::cluster::{CRDS, Cluster, Person, Private, fresh};
 use berth_testkit::process::once;
 use berth_testkit::{eventually, shipped, when};
 use futures::future::join_all;
-use kube::config::{KubeConfigOptions, Kubeconfig};
-use prometheus::Registry;
-use prometheus::proto::MetricFamily;
 use serde_json::{Value, json};
-use tokio::runtime::Runtime;
-use tokio::task::JoinHandle;
-use tokio_util::sync::CancellationToken;
+
+use crate::reconcilers::Reconcilers;
 
 const GROUP: &str = "/apis/cluster.open-cluster-management.io";
 const CLUSTERS: &str = "/apis/cluster.open-cluster-management.io/v1/managedclusters";
@@ -31,13 +25,6 @@ pub struct Hub {
     pub namespace: String,
     /// The set of the clusters, which is bound to the namespace.
     pub set: String,
-}
-
-/// A placement controller in this process.
-pub struct Placing {
-    stop: CancellationToken,
-    running: Option<JoinHandle<Result<(), Ended>>>,
-    registry: Registry,
 }
 
 // === impl Hub ===
@@ -70,6 +57,34 @@ impl Hub {
         let namespace = json!({"metadata": {"name": name}});
         self.create("/api/v1/namespaces", namespace).await;
         self.namespace = name;
+    }
+
+    /// Starts a controller with the account of the manifests.
+    pub async fn start(&self) -> Reconcilers {
+        self.start_with(Settings::default()).await
+    }
+
+    /// Starts a controller with these settings.
+    pub async fn start_with(&self, scheduler: Settings) -> Reconcilers {
+        let config = Config {
+            scheduler,
+            sig_decisions: false,
+        };
+        self.start_as(config).await
+    }
+
+    /// Starts a controller with the gate `SIGPlacementDecision`.
+    pub async fn start_with_sig_decisions(&self) -> Reconcilers {
+        let config = Config {
+            scheduler: Settings::default(),
+            sig_decisions: true,
+        };
+        self.start_as(config).await
+    }
+
+    async fn start_as(&self, config: Config) -> Reconcilers {
+        let make = |registry: &_| controller(config, Metrics::new(registry).unwrap());
+        Reconcilers::start(self.account().await, make)
     }
 
     /// The kubeconfig of the controller's account.
@@ -285,80 +300,6 @@ impl Hub {
     pub async fn delete(&self, path: &str) {
         let answer = self.admin.delete(path).await.unwrap();
         assert!([200, 202].contains(&answer.code), "{answer:?}");
-    }
-}
-
-// === impl Placing ===
-
-impl Placing {
-    /// Starts a controller with the account of the manifests.
-    pub async fn start(hub: &Hub) -> Self {
-        Self::with(hub, Settings::default()).await
-    }
-
-    /// Starts a controller with these settings.
-    pub async fn with(hub: &Hub, settings: Settings) -> Self {
-        Self::start_as(hub, settings, false).await
-    }
-
-    /// As [`Self::start`], with the gate `SIGPlacementDecision`.
-    pub async fn with_sig_decisions(hub: &Hub) -> Self {
-        Self::start_as(hub, Settings::default(), true).await
-    }
-
-    async fn start_as(hub: &Hub, settings: Settings, has_sig_decisions: bool) -> Self {
-        static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().unwrap());
-        let account = hub.account().await;
-        let registry = Registry::new();
-        let metrics = Metrics::new(&registry).unwrap();
-        let stop = CancellationToken::new();
-        let stopped = stop.clone();
-        let running = RUNTIME.spawn(async move {
-            let kubeconfig = Kubeconfig::read_from(account).unwrap();
-            let options = KubeConfigOptions::default();
-            let config = kube::Config::from_custom_kubeconfig(kubeconfig, &options);
-            let mut config = config.await.unwrap();
-            config.default_retry = false;
-            let api = berth_hub::HubApi::of(config).await.unwrap();
-            let config = Config {
-                scheduler: settings,
-                sig_decisions: has_sig_decisions,
-            };
-            let controller = controller(config, metrics);
-            controller
-                .start(api, "tests", None, None)
-                .run(stopped)
-                .await
-        });
-        Self {
-            stop,
-            running: Some(running),
-            registry,
-        }
-    }
-
-    /// Aborts it at any point, with the requests in flight.
-    pub async fn kill(&mut self) {
-        if let Some(running) = self.running.take() {
-            running.abort();
-            let _ = running.await;
-        }
-    }
-
-    /// The number of writes so far.
-    pub fn writes(&self) -> u64 {
-        let families = self.registry.gather();
-        let families = families
-            .iter()
-            .filter(|it| it.name() == "berth_writes_total");
-        let metrics = families.flat_map(MetricFamily::get_metric);
-        metrics.map(|it| it.get_counter().get_value() as u64).sum()
-    }
-}
-
-impl Drop for Placing {
-    fn drop(&mut self) {
-        self.stop.cancel();
     }
 }
 

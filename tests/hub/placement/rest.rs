@@ -4,14 +4,15 @@ use berth_testkit::cluster::fresh;
 use berth_testkit::{eventually, when};
 use serde_json::json;
 
-use crate::placement::hub::{Hub, Placing};
+use crate::placement::hub::Hub;
+use crate::reconcilers::Reconcilers;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_settled_placement_is_not_written_also_by_a_successor() {
     let hub = Hub::new().await;
     let clusters = hub.clusters(3).await;
     let all: Vec<_> = clusters.iter().collect();
-    let mut placing = Placing::start(&hub).await;
+    let mut placing = hub.start().await;
     hub.place(json!({})).await;
     hub.selects(&all).await;
     hub.condition("PlacementSatisfied", "AllDecisionsScheduled")
@@ -25,13 +26,13 @@ async fn a_settled_placement_is_not_written_also_by_a_successor() {
     }
     settled(&hub, &placing, 3 + 2).await;
     placing.kill().await;
-    let successor = Placing::start(&hub).await;
+    let successor = hub.start().await;
     settled(&hub, &successor, 0).await;
 }
 
 /// Has the controller set up a later placement without clusters, which takes two writes. Then it has seen all earlier changes, and
 /// has made as many other writes.
-async fn settled(hub: &Hub, placing: &Placing, others: u64) {
+async fn settled(hub: &Hub, placing: &Reconcilers, others: u64) {
     later(hub).await;
     let writes = eventually("the count of the last write", async || {
         when(placing.writes(), |it| *it >= others + 2)
@@ -52,7 +53,7 @@ async fn what_others_change_is_repaired_and_a_pause_is_respected() {
     let hub = Hub::new().await;
     let clusters = hub.clusters(2).await;
     let all: Vec<_> = clusters.iter().collect();
-    let _placing = Placing::start(&hub).await;
+    let _placing = hub.start().await;
     hub.place(json!({})).await;
     hub.selects(&all).await;
     let decision = format!("{}/p-decision-1", hub.decisions());

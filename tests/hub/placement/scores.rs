@@ -6,7 +6,7 @@ use berth_testkit::process::once;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::placement::hub::{Hub, Placing, clusters_of};
+use crate::placement::hub::{Hub, clusters_of};
 
 fn gated() -> Settings {
     Settings {
@@ -69,7 +69,7 @@ async fn scores_wait_for_the_limit_and_clusters_do_not() {
     for (name, value) in clusters.iter().zip([7, 0]) {
         hub.score(name, "r", "s", value).await;
     }
-    let mut placing = Placing::with(&hub, gated()).await;
+    let mut placing = hub.start_with(gated()).await;
     hub.place(spec("1h")).await;
     let decision = scores(&hub, &[14, 0]).await;
     let listed = &decision["status"]["decisions"];
@@ -93,7 +93,7 @@ async fn scores_wait_for_the_limit_and_clusters_do_not() {
     assert_eq!(same, decision, "a score alone waits");
     // A successor has nothing else to write.
     placing.kill().await;
-    let _successor = Placing::with(&hub, gated()).await;
+    let _successor = hub.start_with(gated()).await;
     assert_eq!(decision_later(&hub).await, decision);
     let third = hub.cluster(&hub.set, json!({})).await;
     let mut all = [(&clusters[0], 40), (&clusters[1], 0), (&third, 0)];
@@ -108,7 +108,7 @@ async fn a_score_is_written_when_the_limit_is_over() {
     let hub = Hub::new().await;
     let clusters = hub.clusters(1).await;
     hub.score(&clusters[0], "r", "s", 1).await;
-    let _placing = Placing::with(&hub, gated()).await;
+    let _placing = hub.start_with(gated()).await;
     hub.place(spec("3s")).await;
     scores(&hub, &[2]).await;
     let mut last = written_after(&hub, None).await;
@@ -127,12 +127,12 @@ async fn without_the_gate_no_score_is_written_and_stored_ones_stay() {
     let hub = Hub::new().await;
     let clusters = hub.clusters(1).await;
     hub.score(&clusters[0], "r", "s", 1).await;
-    let mut placing = Placing::with(&hub, gated()).await;
+    let mut placing = hub.start_with(gated()).await;
     hub.place(spec("1s")).await;
     let decision = scores(&hub, &[2]).await;
     let last = written_after(&hub, None).await;
     placing.kill().await;
-    let _without = Placing::start(&hub).await;
+    let _without = hub.start().await;
     hub.score(&clusters[0], "r", "s", 5).await;
     let sentence = "All cluster decisions scheduled";
     let is_plain = |it: &Value| it["status"]["conditions"][0]["message"] == sentence;

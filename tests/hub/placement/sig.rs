@@ -11,7 +11,7 @@ use kube::core::GroupVersionKind;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
-use crate::placement::hub::{Hub, Placing};
+use crate::placement::hub::Hub;
 
 const KEY: &str = "multicluster.x-k8s.io/decision-key";
 const INDEX: &str = "multicluster.x-k8s.io/decision-index";
@@ -178,7 +178,7 @@ async fn later(hub: &Hub, name: &str) {
 async fn a_slice_has_the_form_of_ocms_controller_and_goes_with_its_placement() {
     let hub = Hub::with_slices().await;
     let clusters = hub.clusters(2).await;
-    let _placing = Placing::with_sig_decisions(&hub).await;
+    let _placing = hub.start_with_sig_decisions().await;
     hub.place(json!({})).await;
     let slices = hub.publishes(&clusters.iter().collect::<Vec<_>>()).await;
     let slice = &slices["p-decision-1"];
@@ -219,7 +219,7 @@ async fn while_clusters_come_and_go_none_is_missing_though_the_controller_is_kil
     let end = &last[0];
     hub.taint(end, true).await;
     let consumer = Consumer::start(&hub, first, end.clone()).await;
-    let mut placing = Placing::with_sig_decisions(&hub).await;
+    let mut placing = hub.start_with_sig_decisions().await;
     hub.place(json!({})).await;
     let others: Vec<_> = clusters.iter().filter(|it| *it != end).collect();
     let slices = hub.publishes(&others).await;
@@ -233,7 +233,7 @@ async fn while_clusters_come_and_go_none_is_missing_though_the_controller_is_kil
                 // At any point.
                 tokio::time::sleep(Duration::from_millis(5 * round)).await;
                 placing.kill().await;
-                placing = Placing::with_sig_decisions(&hub).await;
+                placing = hub.start_with_sig_decisions().await;
             }
         }
     }
@@ -256,7 +256,7 @@ async fn without_the_kind_all_else_works_until_it_is_there() {
     let hub = Hub::new().await;
     hub.apply(&[files::SIG_PLACEMENT_DECISIONS_ROLE.path]).await;
     let clusters = hub.clusters(1).await;
-    let _placing = Placing::with_sig_decisions(&hub).await;
+    let _placing = hub.start_with_sig_decisions().await;
     hub.place(json!({})).await;
     hub.selects(&[&clusters[0]]).await;
     hub.condition("PlacementSatisfied", "AllDecisionsScheduled")
@@ -280,7 +280,7 @@ async fn what_others_change_is_repaired_and_their_own_objects_are_left_alone() {
     });
     let answer = hub.admin.post(&hub.slices(), &foreign).await.unwrap();
     assert_eq!(answer.code, 201, "{answer:?}");
-    let _placing = Placing::with_sig_decisions(&hub).await;
+    let _placing = hub.start_with_sig_decisions().await;
     hub.place(json!({})).await;
     let is_ours = |slices: &BTreeMap<String, Value>| {
         let slice = slices.get("p-decision-2");
@@ -327,13 +327,13 @@ async fn what_others_change_is_repaired_and_their_own_objects_are_left_alone() {
 async fn a_settled_placement_is_not_written_also_by_a_successor() {
     let hub = Hub::with_slices().await;
     let clusters = hub.clusters(3).await;
-    let mut placing = Placing::with_sig_decisions(&hub).await;
+    let mut placing = hub.start_with_sig_decisions().await;
     hub.place(json!({})).await;
     hub.publishes(&clusters.iter().collect::<Vec<_>>()).await;
     hub.counts(clusters.len()).await;
     placing.kill().await;
     let before = hub.stored_slices().await;
-    let successor = Placing::with_sig_decisions(&hub).await;
+    let successor = hub.start_with_sig_decisions().await;
     // Two writes, and the slice.
     later(&hub, "later").await;
     let writes = eventually("the count of the last write", async || {
@@ -349,7 +349,7 @@ async fn a_settled_placement_is_not_written_also_by_a_successor() {
 async fn without_the_gate_there_are_no_slices() {
     let hub = Hub::with_slices().await;
     let clusters = hub.clusters(1).await;
-    let placing = Placing::start(&hub).await;
+    let placing = hub.start().await;
     hub.place(json!({})).await;
     hub.selects(&[&clusters[0]]).await;
     hub.condition("PlacementSatisfied", "AllDecisionsScheduled")

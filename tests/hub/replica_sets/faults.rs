@@ -5,14 +5,14 @@ use std::time::Duration;
 use berth_testkit::{eventually, when};
 use serde_json::{Value, json};
 
-use super::hub::{Hub, Working, template};
+use super::hub::{Hub, template};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_settled_replica_set_is_not_written_also_by_a_successor() {
     let hub = Hub::new().await;
     let clusters = hub.clusters(3).await;
     hub.place("p", &clusters).await;
-    let mut working = Working::start(&hub).await;
+    let mut working = hub.start().await;
     hub.replicate("a", json!({"type": "All"})).await;
     hub.makes("a", 1, &clusters).await;
     for cluster in &clusters {
@@ -23,7 +23,7 @@ async fn a_settled_replica_set_is_not_written_also_by_a_successor() {
     let works = hub.works("a").await;
     let set = hub.admin.get(&hub.set("a")).await.unwrap();
     working.kill().await;
-    let successor = Working::start(&hub).await;
+    let successor = hub.start().await;
     // A later replica set takes four writes: finalizer, two works, status.
     hub.place("q", &clusters[..2]).await;
     let spec = json!({"placementRefs": [{"name": "q"}], "manifestWorkTemplate": template(1)});
@@ -49,7 +49,7 @@ async fn kills_make_no_work_twice_and_lose_none() {
     hub.place("p", &clusters).await;
     hub.replicate("a", json!({"type": "All"})).await;
     for round in 0..20_u64 {
-        let mut working = Working::start(&hub).await;
+        let mut working = hub.start().await;
         let from = usize::try_from(round % 4).unwrap();
         hub.select("p", &clusters[from..from + 4]).await;
         hub.template("a", u32::try_from(round).unwrap()).await;
@@ -60,7 +60,7 @@ async fn kills_make_no_work_twice_and_lose_none() {
         let named = works.iter().filter(|it| it["metadata"]["name"] != "a");
         assert_eq!(named.count(), 0, "{works:?}");
     }
-    let _working = Working::start(&hub).await;
+    let _working = hub.start().await;
     hub.template("a", 100).await;
     hub.makes("a", 100, &clusters[3..7]).await;
     assert_eq!(hub.works("a").await.len(), 4);
@@ -72,7 +72,7 @@ async fn an_error_concerns_its_cluster_and_is_in_the_condition() {
     let mut clusters = hub.clusters(2).await;
     clusters.insert(0, "a-cluster-without-a-namespace".to_owned());
     hub.place("p", &clusters).await;
-    let _working = Working::start(&hub).await;
+    let _working = hub.start().await;
     hub.replicate("a", json!({"type": "All"})).await;
     hub.makes("a", 1, &clusters[1..]).await;
     let (type_, expected) = ("ManifestworkApplied", "False NotAsExpected");
@@ -93,7 +93,7 @@ async fn a_placement_that_is_missing_keeps_its_works() {
     let hub = Hub::new().await;
     let clusters = hub.clusters(1).await;
     hub.place("p", &clusters).await;
-    let _working = Working::start(&hub).await;
+    let _working = hub.start().await;
     hub.replicate("a", json!({"type": "All"})).await;
     hub.makes("a", 1, &clusters).await;
     hub.delete(&hub.placement("p")).await;
@@ -118,7 +118,7 @@ async fn a_placement_that_is_missing_keeps_its_works() {
 async fn a_name_that_does_not_fit_the_label_is_refused_with_words() {
     let hub = Hub::new().await;
     hub.place("p", &[]).await;
-    let _working = Working::start(&hub).await;
+    let _working = hub.start().await;
     let name = "a".repeat(63);
     hub.replicate(&name, json!({"type": "All"})).await;
     let said = hub
@@ -139,7 +139,7 @@ async fn a_hub_without_the_work_api_is_waited_for() {
     let hub = Hub::without_works().await;
     let clusters = hub.clusters(1).await;
     hub.place("p", &clusters).await;
-    let working = Working::start(&hub).await;
+    let working = hub.start().await;
     hub.serve_works().await;
     hub.replicate("a", json!({"type": "All"})).await;
     // It looks for the kinds again, at first within seconds.
@@ -166,7 +166,7 @@ async fn works_that_ocm_made_are_adopted_and_what_others_change_is_put_back() {
     let (collection, _) = path.rsplit_once('/').unwrap();
     hub.create(collection, work).await;
     let before = hub.admin.get(&path).await.unwrap().ok().clone();
-    let _working = Working::start(&hub).await;
+    let _working = hub.start().await;
     hub.condition("a", "PlacementVerified", "True AsExpected")
         .await;
     assert_eq!(*hub.admin.get(&path).await.unwrap().ok(), before);

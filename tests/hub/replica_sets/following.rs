@@ -4,14 +4,14 @@ use berth_testkit::{eventually, when};
 use berth_work::hub::Settings;
 use serde_json::json;
 
-use super::hub::{Hub, Working, place, template};
+use super::hub::{Hub, place, template};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn works_follow_the_decisions_and_go_with_the_replica_set() {
     let hub = Hub::new().await;
     let clusters = hub.clusters(4).await;
     hub.place("p", &clusters[..3]).await;
-    let _working = Working::start(&hub).await;
+    let _working = hub.start().await;
     hub.replicate("a", json!({"type": "All"})).await;
     hub.makes("a", 1, &clusters[..3]).await;
     for work in hub.works("a").await {
@@ -50,7 +50,7 @@ async fn works_follow_the_decisions_that_another_client_writes_for_a_paused_plac
     let hub = Hub::new().await;
     let clusters = hub.clusters(3).await;
     hub.place("p", &clusters[..2]).await;
-    let _working = Working::start(&hub).await;
+    let _working = hub.start().await;
     hub.replicate("a", json!({"type": "All"})).await;
     hub.makes("a", 1, &clusters[..2]).await;
     // A PlacementDecision that is shorter than the status says is half-written.
@@ -74,7 +74,7 @@ async fn a_changed_reference_deletes_the_works_of_the_former_placement() {
     let clusters = hub.clusters(3).await;
     hub.place("p", &clusters[..2]).await;
     hub.place("q", &clusters[1..]).await;
-    let _working = Working::start(&hub).await;
+    let _working = hub.start().await;
     hub.replicate("a", json!({"type": "All"})).await;
     hub.makes("a", 1, &clusters[..2]).await;
     let refs = json!({"spec": {"placementRefs": [{"name": "q"}]}});
@@ -108,7 +108,7 @@ async fn a_name_that_is_taken_gets_a_hash_and_the_other_work_stays() {
     let (collection, _) = path.rsplit_once('/').unwrap();
     hub.create(collection, other).await;
     hub.place("p", &clusters).await;
-    let _working = Working::start(&hub).await;
+    let _working = hub.start().await;
     hub.replicate("a", json!({"type": "All"})).await;
     let made = eventually("a work with another name", async || {
         when(hub.made("a", 1).await, |made| made.len() == 1)
@@ -128,7 +128,7 @@ async fn foreground_waits_for_the_agents_and_background_does_not() {
     let hub = Hub::new().await;
     let clusters = hub.clusters(1).await;
     hub.place("p", &clusters).await;
-    let _working = Working::start(&hub).await;
+    let _working = hub.start().await;
     for (name, policy) in [("front", "Foreground"), ("back", "Background")] {
         let spec = json!({
             "placementRefs": [{"name": "p"}], "manifestWorkTemplate": template(1), "cascadeDeletionPolicy": policy,
@@ -151,14 +151,12 @@ async fn foreground_waits_for_the_agents_and_background_does_not() {
 async fn what_is_done_is_deleted_when_its_time_is_over() {
     let hub = Hub::new().await;
     let clusters = hub.clusters(1).await;
-    let _working = Working::with(
-        &hub,
-        Settings {
+    let _working = hub
+        .start_with(Settings {
             replica_sets: true,
             clean_up: true,
-        },
-    )
-    .await;
+        })
+        .await;
     let set = "work.open-cluster-management.io/manifestworkreplicaset";
     for (name, ttl, labels) in [
         ("at-once", json!(0), json!({})),

@@ -1,20 +1,16 @@
 //! A hub on which the controller of ManifestWorkReplicaSets runs, with placements that the test decides, and agents that it plays.
 
 use std::path::PathBuf;
-use std::sync::LazyLock;
 
 use berth_manifests::files;
+use berth_reconcile::Metrics;
 use berth_testkit::cluster::{CRDS, Cluster, Person, Private, fresh};
 use berth_testkit::process::once;
 use berth_testkit::{eventually, shipped, when};
 use berth_work::hub::{Settings, controller};
-use kube::config::{KubeConfigOptions, Kubeconfig};
-use prometheus::Registry;
-use prometheus::proto::MetricFamily;
 use serde_json::{Value, json};
-use tokio::runtime::Runtime;
-use tokio::task::JoinHandle;
-use tokio_util::sync::CancellationToken;
+
+use crate::reconcilers::Reconcilers;
 
 const GROUP: &str = "/apis/cluster.open-cluster-management.io/v1beta1";
 const WORK: &str = "/apis/work.open-cluster-management.io/v1";
@@ -26,13 +22,6 @@ pub struct Hub {
     pub cluster: Private,
     pub admin: Person,
     pub namespace: String,
-}
-
-/// A controller in this process.
-pub struct Working {
-    stop: CancellationToken,
-    running: Option<JoinHandle<()>>,
-    registry: Registry,
 }
 
 // === impl Hub ===
@@ -67,6 +56,17 @@ impl Hub {
     pub async fn serve_works(&self) {
         let crds = files::WORK_CRDS.map(|it| it.path);
         self.cluster.apply_manifests(&crds).await;
+    }
+
+    /// Starts a controller with the account of the manifests.
+    pub async fn start(&self) -> Reconcilers {
+        self.start_with(Settings::default()).await
+    }
+
+    /// Starts a controller with these settings.
+    pub async fn start_with(&self, settings: Settings) -> Reconcilers {
+        let make = |registry: &_| controller(settings, Metrics::new(registry).unwrap());
+        Reconcilers::start(self.account().await, make)
     }
 
     /// The kubeconfig of the controller's account.
@@ -312,63 +312,4 @@ pub fn place(work: &Value) -> String {
             .to_owned()
     };
     format!("{}/{}", text("namespace"), text("name"))
-}
-
-// === impl Working ===
-
-impl Working {
-    /// Starts a controller with the account of the manifests.
-    pub async fn start(hub: &Hub) -> Self {
-        Self::with(hub, Settings::default()).await
-    }
-
-    /// Starts a controller with these settings.
-    pub async fn with(hub: &Hub, settings: Settings) -> Self {
-        static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().unwrap());
-        let account = hub.account().await;
-        let registry = Registry::new();
-        let metrics = berth_reconcile::Metrics::new(&registry).unwrap();
-        let stop = CancellationToken::new();
-        let stopped = stop.clone();
-        let running = RUNTIME.spawn(async move {
-            let kubeconfig = Kubeconfig::read_from(account).unwrap();
-            let options = KubeConfigOptions::default();
-            let config = kube::Config::from_custom_kubeconfig(kubeconfig, &options);
-            let mut config = config.await.unwrap();
-            config.default_retry = false;
-            let api = berth_hub::HubApi::of(config).await.unwrap();
-            let controller = controller(settings, metrics);
-            let running = controller.start(api, "tests", None, None);
-            running.run(stopped).await.unwrap();
-        });
-        Self {
-            stop,
-            running: Some(running),
-            registry,
-        }
-    }
-
-    /// Aborts it at any point, with the requests in flight.
-    pub async fn kill(&mut self) {
-        if let Some(running) = self.running.take() {
-            running.abort();
-            let _ = running.await;
-        }
-    }
-
-    /// The number of writes so far.
-    pub fn writes(&self) -> u64 {
-        let families = self.registry.gather();
-        let families = families
-            .iter()
-            .filter(|it| it.name() == "berth_writes_total");
-        let metrics = families.flat_map(MetricFamily::get_metric);
-        metrics.map(|it| it.get_counter().get_value() as u64).sum()
-    }
-}
-
-impl Drop for Working {
-    fn drop(&mut self) {
-        self.stop.cancel();
-    }
 }

@@ -4,14 +4,14 @@ use berth_testkit::process::once;
 use berth_testkit::{eventually, when};
 use serde_json::{Value, json};
 
-use super::hub::{Hub, Working, template};
+use super::hub::{Hub, template};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_rollout_advances_as_clusters_succeed() {
     let hub = Hub::new().await;
     let clusters = hub.clusters(6).await;
     hub.place("p", &clusters).await;
-    let _working = Working::start(&hub).await;
+    let _working = hub.start().await;
     let strategy = json!({"type": "Progressive", "progressive": {"maxConcurrency": 2}});
     hub.replicate("a", strategy).await;
     for step in [0..2, 2..4, 4..6] {
@@ -30,7 +30,7 @@ async fn failures_stop_a_rollout() {
     let hub = Hub::new().await;
     let clusters = hub.clusters(3).await;
     hub.place("p", &clusters).await;
-    let _working = Working::start(&hub).await;
+    let _working = hub.start().await;
     let strategy =
         json!({"type": "Progressive", "progressive": {"maxConcurrency": 2, "maxFailures": 1}});
     hub.replicate("a", strategy).await;
@@ -67,7 +67,7 @@ async fn time_alone_advances_a_rollout() {
     let hub = Hub::new().await;
     let clusters = hub.clusters(3).await;
     hub.place("p", &clusters).await;
-    let _working = Working::start(&hub).await;
+    let _working = hub.start().await;
     let strategy = json!({"type": "Progressive", "progressive": {
         "maxConcurrency": 1, "minSuccessTime": "2s", "progressDeadline": "2s", "maxFailures": 1,
     }});
@@ -85,7 +85,7 @@ async fn a_change_of_labels_does_not_count_as_one_of_the_template() {
     let hub = Hub::new().await;
     let clusters = hub.clusters(3).await;
     hub.place("p", &clusters).await;
-    let _working = Working::start(&hub).await;
+    let _working = hub.start().await;
     let strategy = json!({"type": "Progressive", "progressive": {"maxConcurrency": 1}});
     hub.replicate("a", strategy).await;
     for at in 0..3 {
