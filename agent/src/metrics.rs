@@ -1,9 +1,9 @@
 //! The agent's own metrics.
 
 use berth_agent_core::registered::HubStanding;
+use berth_reconcile::on_scrape;
 use jiff::Timestamp;
-use prometheus::core::{Collector, Desc};
-use prometheus::proto::MetricFamily;
+use prometheus::core::Collector;
 use prometheus::{Gauge, IntCounterVec, IntGaugeVec, Opts, Registry};
 
 use crate::standing::Standing;
@@ -13,14 +13,6 @@ use crate::standing::Standing;
 pub struct Counts {
     renewals: IntCounterVec,
     last_renewal: Gauge,
-}
-
-/// Gauges of how the agent stands, made when they are read.
-struct Gauges {
-    standing: Standing,
-    waiting: IntGaugeVec,
-    not_before: Gauge,
-    not_after: Gauge,
 }
 
 // === impl Counts ===
@@ -44,7 +36,7 @@ impl Counts {
         )?;
         registry.register(Box::new(renewals.clone()))?;
         registry.register(Box::new(last_renewal.clone()))?;
-        registry.register(Box::new(Gauges::new(standing.clone())?))?;
+        gauges(registry, standing.clone())?;
         Ok(Self {
             renewals,
             last_renewal,
@@ -61,57 +53,38 @@ impl Counts {
     }
 }
 
-// === impl Gauges ===
-
-impl Gauges {
-    fn new(standing: Standing) -> prometheus::Result<Self> {
-        Ok(Self {
-            standing,
-            waiting: IntGaugeVec::new(
-                Opts::new(
-                    "berth_agent_waiting",
-                    "1 for what the agent waits for; Managed: the cluster is managed",
-                ),
-                &["reason"],
-            )?,
-            not_before: Gauge::new(
-                "berth_agent_certificate_not_before_timestamp_seconds",
-                "When the certificate for the hub begins; 0 without a certificate",
-            )?,
-            not_after: Gauge::new(
-                "berth_agent_certificate_not_after_timestamp_seconds",
-                "When the certificate for the hub ends; 0 without a certificate",
-            )?,
-        })
-    }
-}
-
-impl Collector for Gauges {
-    fn desc(&self) -> Vec<&Desc> {
-        [
-            self.waiting.desc(),
-            self.not_before.desc(),
-            self.not_after.desc(),
-        ]
-        .concat()
-    }
-
-    fn collect(&self) -> Vec<MetricFamily> {
-        let state = self.standing.state();
+/// Registers gauges of how the agent stands, made when they are read.
+fn gauges(registry: &Registry, standing: Standing) -> prometheus::Result<()> {
+    let waiting = IntGaugeVec::new(
+        Opts::new(
+            "berth_agent_waiting",
+            "1 for what the agent waits for; Managed: the cluster is managed",
+        ),
+        &["reason"],
+    )?;
+    let not_before = Gauge::new(
+        "berth_agent_certificate_not_before_timestamp_seconds",
+        "When the certificate for the hub begins; 0 without a certificate",
+    )?;
+    let not_after = Gauge::new(
+        "berth_agent_certificate_not_after_timestamp_seconds",
+        "When the certificate for the hub ends; 0 without a certificate",
+    )?;
+    let all: Vec<Box<dyn Collector>> = vec![
+        Box::new(waiting.clone()),
+        Box::new(not_before.clone()),
+        Box::new(not_after.clone()),
+    ];
+    on_scrape(registry, all, move || {
+        let state = standing.state();
         let reason = state
             .wait()
             .map_or(HubStanding::Managed.reason(), |it| it.reason);
-        self.waiting.reset();
-        self.waiting.with_label_values(&[reason]).set(1);
-        self.not_before.set(state.not_before.map_or(0.0, seconds));
-        self.not_after.set(state.not_after.map_or(0.0, seconds));
-        [
-            self.waiting.collect(),
-            self.not_before.collect(),
-            self.not_after.collect(),
-        ]
-        .concat()
-    }
+        waiting.reset();
+        waiting.with_label_values(&[reason]).set(1);
+        not_before.set(state.not_before.map_or(0.0, seconds));
+        not_after.set(state.not_after.map_or(0.0, seconds));
+    })
 }
 
 fn seconds(time: Timestamp) -> f64 {

@@ -127,3 +127,45 @@ impl Progress {
         self.0.unprimed()
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use prometheus::Registry;
+
+    use super::*;
+    use crate::testing::{Values, server, values};
+
+    const NAMES: Names = Names {
+        name: "values",
+        reporter: "values-controller",
+        manager: "values-manager",
+        lease: "values-lock",
+    };
+
+    #[tokio::test]
+    async fn each_term_begins_with_a_world_of_its_own_and_its_lists() {
+        let made = Arc::<AtomicUsize>::default();
+        let counted = Arc::clone(&made);
+        let metrics = Metrics::new(&Registry::new()).unwrap();
+        let controller = Controller::new(NAMES, metrics, move || {
+            counted.fetch_add(1, Ordering::Relaxed);
+            (Values::default(), vec![(0, values("g"))])
+        });
+        assert_eq!(controller.names().lease, "values-lock");
+        assert_eq!(made.load(Ordering::Relaxed), 0, "made at its start");
+        for term in 1..=2 {
+            let api = server(|_, _| std::future::pending());
+            let running = controller.start(api, "tests-1", None, None);
+            assert_eq!(made.load(Ordering::Relaxed), term);
+            let progress = running.progress();
+            let stop = CancellationToken::new();
+            let running = tokio::spawn(running.run(stop.clone()));
+            assert_eq!(progress.unprimed(), ["values"]);
+            stop.cancel();
+            running.await.unwrap().unwrap();
+        }
+    }
+}

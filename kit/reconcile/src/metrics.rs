@@ -244,3 +244,31 @@ impl<F: Fn() + Send + Sync> Collector for OnScrape<F> {
         self.gauges.iter().flat_map(|it| it.collect()).collect()
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use std::sync::atomic::{AtomicI64, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn gauges_are_computed_on_each_scrape_and_registered_once() {
+        let registry = Registry::new();
+        let register = |scrapes: Arc<AtomicI64>| {
+            let gauge = IntGauge::new("scrapes", "Scrapes so far").unwrap();
+            on_scrape(&registry, vec![Box::new(gauge.clone())], move || {
+                gauge.set(1 + scrapes.fetch_add(1, Ordering::Relaxed));
+            })
+        };
+        let scrapes = Arc::<AtomicI64>::default();
+        register(Arc::clone(&scrapes)).unwrap();
+        assert_eq!(scrapes.load(Ordering::Relaxed), 0);
+        for value in [1.0, 2.0] {
+            let families = registry.gather();
+            let metric = &families[0].get_metric()[0];
+            assert_eq!(metric.get_gauge().get_value(), value);
+        }
+        assert!(register(scrapes).is_err(), "the name is taken");
+    }
+}
