@@ -23,6 +23,13 @@
 //! ```no_run
 #![doc = include_str!("../examples/toy.rs")]
 //! ```
+//!
+//! # A controller with its Lease, health and metrics
+//! Its decider, its table of kinds, its world and its wiring. A reconciler on another kind is the first two, and what the world does with
+//! its fact.
+//! ```no_run
+#![doc = include_str!("../examples/controller.rs")]
+//! ```
 
 mod apart;
 mod controller;
