@@ -12,7 +12,7 @@ use berth_hub::{CallError, Cause};
 use berth_reconcile::queue::Next;
 use berth_reconcile::{Handle, RawObject, WriteOutcome, failed, now};
 use berth_work_agent_core::{
-    End, Entry, Key, Next as Due, NoAnswer, Pass, Ready, Reply, Request, lifecycle,
+    Answer, Ask, End, Entry, Key, Next as Due, NoAnswer, Pass, Ready, Reply, Request, lifecycle,
 };
 use berth_work_core::{Response, Step};
 use tokio::time::sleep;
@@ -137,12 +137,10 @@ impl Sender<'_> {
     async fn reply(&mut self, due: Due) -> Reply {
         let on = self.on;
         match due {
-            Due::Review(review) => match is_allowed(on, &review).await {
-                Ok(allowed) => Reply::Allowed(allowed),
+            Due::Ask(entry, ask) => match self.answer(&entry, ask).await {
+                Ok(answer) => Reply::Answer(answer),
                 Err(error) => self.nothing(error),
             },
-            Due::Seen(entry) => Reply::Seen(is_seen(on, &entry)),
-            Due::Send(entry, request) => self.send(&entry, &request).await,
             Due::Show(entry, may_spend) => {
                 if let Some(object) = self.last.take() {
                     show(on, &entry, &object, may_spend);
@@ -173,13 +171,19 @@ impl Sender<'_> {
         }
     }
 
+    async fn answer(&mut self, entry: &Entry, ask: Ask) -> Result<Answer, CallError> {
+        Ok(match ask {
+            Ask::Review(review) => Answer::Allowed(is_allowed(self.on, &review).await?),
+            Ask::Send(request) => self.send(entry, &request).await?,
+            Ask::Seen => Answer::Seen(is_seen(self.on, entry)),
+            Ask::Compute(compute) => Answer::Computed(Box::new(compute.run())),
+        })
+    }
+
     /// Sends a request about an object. What only is to be read is shown at once.
-    async fn send(&mut self, entry: &Entry, request: &Request) -> Reply {
+    async fn send(&mut self, entry: &Entry, request: &Request) -> Result<Answer, CallError> {
         let on = self.on;
-        let sent = match call::send(on.writer(MANAGED), Path::to(entry), request).await {
-            Ok(sent) => sent,
-            Err(error) => return self.nothing(error),
-        };
+        let sent = call::send(on.writer(MANAGED), Path::to(entry), request).await?;
         if !request.is_rehearsal {
             let is_gone = matches!(request.step, Step::Delete { .. } | Step::Get)
                 && matches!(sent.response, Response::NotFound);
@@ -191,7 +195,7 @@ impl Sender<'_> {
                 self.last = sent.object;
             }
         }
-        Reply::Sent(sent.response, sent.words)
+        Ok(Answer::Sent(sent.response, sent.words))
     }
 
     fn nothing(&mut self, error: CallError) -> Reply {

@@ -10,24 +10,46 @@ use berth_work_core::{Applying, Failure, Outcome, Response, Retry, Step};
 use k8s_openapi::api::authorization::v1::SubjectAccessReviewSpec;
 
 use super::checks::Access;
-use super::executor::{Asks, Denied, Permission, Ruling, Who, rule, user};
+use super::compute::{Compute, Computed, Part};
+use super::executor::{Asks, Denied, Permission, Ruling, Who, user};
 use super::objects::{Entry, Former};
 use super::view::View;
 
 /// Upper bound on the requests for one object in a pass.
 const STEPS: usize = 16;
 
-/// What is needed next.
+/// What an attempt asks for.
 #[derive(Debug)]
-pub enum Need<R> {
+pub enum Ask {
     /// The answer to a SubjectAccessReview: [`Answer::Allowed`].
     Review(Box<SubjectAccessReviewSpec>),
     /// The response to a request about the object: [`Answer::Sent`].
     Send(Request),
     /// Whether the watch has seen the object: [`Answer::Seen`].
     Seen,
+    /// A step is to be worked out, without the view: [`Answer::Computed`].
+    Compute(Box<Compute>),
+}
+
+/// What is needed next.
+#[derive(Debug)]
+pub(crate) enum Need<R> {
+    /// An answer.
+    Ask(Ask),
     /// Nothing more.
     Done(R),
+}
+
+/// Questions about one object, one after the other, and what they come to.
+pub(crate) trait Asking {
+    /// The result.
+    type Ended;
+
+    /// What is needed next, or the result.
+    fn next(&mut self, view: &View, now: Instant) -> Need<Self::Ended>;
+
+    /// The answer to what was needed.
+    fn answered(&mut self, view: &mut View, answer: Answer, now: Instant);
 }
 
 /// A request about an object.
@@ -50,6 +72,8 @@ pub enum Answer {
     Sent(Response, Option<String>),
     /// Whether the watch has seen the object.
     Seen(bool),
+    /// A step that was worked out.
+    Computed(Box<Computed>),
 }
 
 /// An attempt to apply a manifest.
@@ -91,8 +115,10 @@ enum Stage {
     Permission(Box<Permission>),
     /// The object may be one that the watch has seen.
     Begin,
-    /// The next step is due.
-    Apply(Box<Applying>),
+    /// The next step is due, the first one by the manifest.
+    Apply(Option<Box<Applying>>),
+    /// The next step is being worked out.
+    Computing,
     /// May the executor delete the object?
     Delete(Box<Applying>, Step<Outcome>, Who),
     /// The executor was asked to make the very request, as a dry run.
@@ -155,41 +181,113 @@ impl Attempt {
         }
     }
 
-    /// What is needed next, or the result.
-    pub fn next(&mut self, view: &View, now: Instant) -> Need<Tried> {
+    /// The next step is to be worked out.
+    fn compute(&mut self, view: &View, machine: Option<Box<Applying>>) -> Need<Tried> {
+        if self.steps == STEPS {
+            return self.unsettled();
+        }
+        self.steps += 1;
+        self.stage = Stage::Computing;
+        Need::Ask(Ask::Compute(Box::new(Compute {
+            entry: Arc::clone(&self.entry),
+            part: machine.map_or_else(
+                || Part::First {
+                    before: self.before.take(),
+                    evaluator: Arc::clone(&view.evaluator),
+                },
+                Part::Next,
+            ),
+            response: self.response.take(),
+            impersonates: view.settings.impersonates_executors,
+        })))
+    }
+
+    /// The next step. `None`: the stage has changed.
+    fn step(&mut self, view: &View, computed: Computed) -> Option<Need<Tried>> {
+        let (machine, step, ruling) = match computed.0 {
+            Ok(computed) => computed,
+            Err(failure) => return Some(failed(failure)),
+        };
+        if let Step::Done(outcome) = step {
+            if let Outcome::Applied(done) = &outcome {
+                self.entry.settle(done.settled.clone());
+            }
+            return Some(Need::Done(Tried {
+                outcome,
+                repairs: self.repairs.take(),
+                access: Access::Open,
+            }));
+        }
+        match ruling {
+            Ruling::Send => return Some(self.send(view, machine, step)),
+            Ruling::Refused(failure) => return Some(failed(failure)),
+            Ruling::Delete(who) => self.stage = Stage::Delete(machine, step, who),
+            Ruling::Rehearse(who, user) => {
+                self.stage = Stage::Rehearsed(machine, step.clone(), who);
+                return Some(Need::Ask(Ask::Send(Request::rehearsal(step, user))));
+            }
+        }
+        None
+    }
+
+    /// Sends a step: as the executor if the agent impersonates executors, and else as the agent.
+    fn send(&mut self, view: &View, machine: Box<Applying>, step: Step<Outcome>) -> Need<Tried> {
+        let writer = match writer(&self.entry, view.settings.impersonates_executors) {
+            Ok(writer) => writer,
+            Err(failure) => return failed(failure),
+        };
+        self.stage = Stage::Sent(machine);
+        Need::Ask(Ask::Send(Request {
+            step,
+            user: writer,
+            is_rehearsal: false,
+        }))
+    }
+
+    fn unsettled(&self) -> Need<Tried> {
+        failed(Failure {
+            reason: berth_api::conditions::manifest::APPLIED_FAILED,
+            message: format!(
+                "Failed to apply manifest: the {} {:?} does not settle: other clients change it at the same time",
+                self.entry.served.kind,
+                self.entry.object.name()
+            ),
+            retry: Retry::Backoff,
+        })
+    }
+}
+
+impl Asking for Attempt {
+    type Ended = Tried;
+
+    fn next(&mut self, view: &View, now: Instant) -> Need<Tried> {
         loop {
             match std::mem::replace(&mut self.stage, Stage::Ended) {
-                Stage::Permission(mut permission) => {
-                    let need = permission.next(view, now);
-                    match need {
-                        Need::Done(Some(denied)) => return Need::Done(Tried::denied(denied)),
-                        Need::Done(None) if self.was_foreign => {
-                            self.stage = Stage::Begin;
-                            return Need::Seen;
+                Stage::Permission(mut permission) => match permission.next(view, now) {
+                    Need::Done(Some(denied)) => return Need::Done(Tried::denied(denied)),
+                    Need::Done(None) => {
+                        self.stage = Stage::Begin;
+                        if self.was_foreign {
+                            return Need::Ask(Ask::Seen);
                         }
-                        Need::Done(None) => self.stage = Stage::Begin,
-                        Need::Review(review) => {
-                            self.stage = Stage::Permission(permission);
-                            return Need::Review(review);
-                        }
-                        Need::Send(request) => {
-                            self.stage = Stage::Permission(permission);
-                            return Need::Send(request);
-                        }
-                        Need::Seen => {}
                     }
-                }
+                    Need::Ask(ask) => {
+                        self.stage = Stage::Permission(permission);
+                        return Need::Ask(ask);
+                    }
+                },
                 Stage::Begin => {
                     if let Some(Answer::Seen(false)) = self.asks.answer.take() {
                         self.response = Some(Response::NotFound);
                     }
-                    match self.machine(view) {
-                        Ok(machine) => self.stage = Stage::Apply(Box::new(machine)),
-                        Err(failure) => return failed(failure),
-                    }
+                    self.stage = Stage::Apply(None);
                 }
-                Stage::Apply(machine) => {
-                    if let Some(need) = self.step(view, machine) {
+                Stage::Apply(machine) => return self.compute(view, machine),
+                Stage::Computing => {
+                    let Some(Answer::Computed(computed)) = self.asks.answer.take() else {
+                        return self.unsettled();
+                    };
+                    if let Some(need) = self.step(view, *computed) {
                         return need;
                     }
                 }
@@ -200,7 +298,7 @@ impl Attempt {
                         None => {
                             let review = who.account.question(&who.object, "delete");
                             self.stage = Stage::Delete(machine, step, who);
-                            return Need::Review(Box::new(review));
+                            return Need::Ask(Ask::Review(Box::new(review)));
                         }
                     }
                 }
@@ -219,100 +317,24 @@ impl Attempt {
                         Some(Answer::Sent(other, _)) => self.response = Some(other),
                         _ => return failed(account.unchecked(object, "there is no response")),
                     }
-                    self.stage = Stage::Apply(machine);
+                    self.stage = Stage::Apply(Some(machine));
                 }
                 Stage::Sent(machine) => {
                     if let Some(Answer::Sent(response, _)) = self.asks.answer.take() {
                         self.response = Some(response);
                     }
-                    self.stage = Stage::Apply(machine);
+                    self.stage = Stage::Apply(Some(machine));
                 }
                 Stage::Ended => return self.unsettled(),
             }
         }
     }
 
-    /// The answer to what was needed.
-    pub fn answered(&mut self, view: &mut View, answer: Answer, now: Instant) {
+    fn answered(&mut self, view: &mut View, answer: Answer, now: Instant) {
         match &mut self.stage {
             Stage::Permission(permission) => permission.answered(view, answer, now),
             _ => self.asks.answered(&mut view.answers, answer, now),
         }
-    }
-
-    fn machine(&self, view: &View) -> Result<Applying, Failure> {
-        let applying = self.entry.applying(self.before.as_ref(), &view.evaluator);
-        let machine = applying.map_err(|unusable| {
-            let (reason, message) = unusable.condition();
-            Failure {
-                reason,
-                message,
-                retry: Retry::OnChange,
-            }
-        })?;
-        Ok(match self.entry.executor() {
-            Some(_) => machine.for_executor(),
-            None => machine,
-        })
-    }
-
-    /// The next step. `None`: the stage has changed.
-    fn step(&mut self, view: &View, mut machine: Box<Applying>) -> Option<Need<Tried>> {
-        if self.steps == STEPS {
-            return Some(self.unsettled());
-        }
-        self.steps += 1;
-        let step = machine.next(self.response.take());
-        if let Step::Done(outcome) = step {
-            if let Outcome::Applied(done) = &outcome {
-                self.entry.settle(done.settled.clone());
-            }
-            return Some(Need::Done(Tried {
-                outcome,
-                repairs: self.repairs.take(),
-                access: Access::Open,
-            }));
-        }
-        // An executor who is impersonated is judged by the API server.
-        if view.settings.impersonates_executors {
-            return Some(self.send(view, machine, step));
-        }
-        match rule(&self.entry, &step) {
-            Ruling::Send => return Some(self.send(view, machine, step)),
-            Ruling::Refused(failure) => return Some(failed(failure)),
-            Ruling::Delete(who) => self.stage = Stage::Delete(machine, step, who),
-            Ruling::Rehearse(who, user) => {
-                self.stage = Stage::Rehearsed(machine, step.clone(), who);
-                return Some(Need::Send(Request::rehearsal(step, user)));
-            }
-        }
-        None
-    }
-
-    /// Sends a step: as the executor if the agent impersonates executors, and else as the agent.
-    fn send(&mut self, view: &View, machine: Box<Applying>, step: Step<Outcome>) -> Need<Tried> {
-        let writer = match writer(&self.entry, view.settings.impersonates_executors) {
-            Ok(writer) => writer,
-            Err(failure) => return failed(failure),
-        };
-        self.stage = Stage::Sent(machine);
-        Need::Send(Request {
-            step,
-            user: writer,
-            is_rehearsal: false,
-        })
-    }
-
-    fn unsettled(&self) -> Need<Tried> {
-        failed(Failure {
-            reason: berth_api::conditions::manifest::APPLIED_FAILED,
-            message: format!(
-                "Failed to apply manifest: the {} {:?} does not settle: other clients change it at the same time",
-                self.entry.served.kind,
-                self.entry.object.name()
-            ),
-            retry: Retry::Backoff,
-        })
     }
 }
 

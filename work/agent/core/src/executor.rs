@@ -10,7 +10,7 @@ use berth_work_core::{
 use k8s_openapi::api::authorization::v1::SubjectAccessReviewSpec;
 
 use super::answers::{Answers, Question};
-use super::attempt::{Answer, Need, Request};
+use super::attempt::{Answer, Ask, Asking, Need, Request};
 use super::objects::Entry;
 use super::view::View;
 
@@ -74,74 +74,6 @@ impl Permission {
         }
     }
 
-    /// The next question; or why the executor may not write the object. `None`: it may, or there is no executor.
-    pub(crate) fn next(&mut self, view: &View, now: Instant) -> Need<Option<Denied>> {
-        loop {
-            match std::mem::replace(&mut self.stage, Stage::Ended) {
-                Stage::Begin => match self.begin(view) {
-                    Ok(Some(who)) => {
-                        let holding = self.entry.owner.holding;
-                        let mut verbs = who.account.questions(&who.object, holding);
-                        verbs.reverse();
-                        self.stage = Stage::Verbs(who, verbs);
-                    }
-                    Ok(None) => return Need::Done(None),
-                    Err(failure) => {
-                        let may_read = false;
-                        return Need::Done(Some(Denied { failure, may_read }));
-                    }
-                },
-                Stage::Verbs(who, mut verbs) => {
-                    let Some(review) = verbs.pop() else {
-                        return self.rehearse(who);
-                    };
-                    let attributes = review.resource_attributes.as_ref();
-                    let verb = attributes.and_then(|it| it.verb.clone());
-                    let verb = verb.unwrap_or_default();
-                    match self.asks.is_allowed(&view.answers, &who, &verb, now) {
-                        Some(true) => self.stage = Stage::Verbs(who, verbs),
-                        Some(false) => self.stage = Stage::Read(who, verb),
-                        None => {
-                            verbs.push(review.clone());
-                            self.stage = Stage::Verbs(who, verbs);
-                            return Need::Review(Box::new(review));
-                        }
-                    }
-                }
-                Stage::Read(who, verb) => {
-                    match self.asks.is_allowed(&view.answers, &who, "get", now) {
-                        Some(may_read) => {
-                            let failure = who.account.refused(&who.object, &verb);
-                            return Need::Done(Some(Denied { failure, may_read }));
-                        }
-                        None => {
-                            let review = who.account.question(&who.object, "get");
-                            self.stage = Stage::Read(who, verb);
-                            return Need::Review(Box::new(review));
-                        }
-                    }
-                }
-                Stage::Rehearsed(who) => {
-                    let failure = match self.asks.answer.take() {
-                        Some(Answer::Sent(response, words)) => escalates(&who, &response, words),
-                        _ => Some(who.account.unchecked(&who.object, "there is no response")),
-                    };
-                    let denied = failure.map(|failure| Denied {
-                        failure,
-                        may_read: true,
-                    });
-                    return Need::Done(denied);
-                }
-                Stage::Ended => return Need::Done(None),
-            }
-        }
-    }
-
-    /// The answer to the last question.
-    pub(crate) fn answered(&mut self, view: &mut View, answer: Answer, now: Instant) {
-        self.asks.answered(&mut view.answers, answer, now);
-    }
-
     fn begin(&self, view: &View) -> Result<Option<Who>, Failure> {
         let Some(account) = executor::account(self.entry.executor())? else {
             return Ok(None);
@@ -188,7 +120,78 @@ impl Permission {
             return denied(who.account.unchecked(&who.object, "the name is invalid"));
         };
         self.stage = Stage::Rehearsed(who);
-        Need::Send(Request::rehearsal(step, user))
+        Need::Ask(Ask::Send(Request::rehearsal(step, user)))
+    }
+}
+
+impl Asking for Permission {
+    /// Why the executor may not write the object. `None`: it may, or there is no executor.
+    type Ended = Option<Denied>;
+
+    fn next(&mut self, view: &View, now: Instant) -> Need<Option<Denied>> {
+        loop {
+            match std::mem::replace(&mut self.stage, Stage::Ended) {
+                Stage::Begin => match self.begin(view) {
+                    Ok(Some(who)) => {
+                        let holding = self.entry.owner.holding;
+                        let mut verbs = who.account.questions(&who.object, holding);
+                        verbs.reverse();
+                        self.stage = Stage::Verbs(who, verbs);
+                    }
+                    Ok(None) => return Need::Done(None),
+                    Err(failure) => {
+                        let may_read = false;
+                        return Need::Done(Some(Denied { failure, may_read }));
+                    }
+                },
+                Stage::Verbs(who, mut verbs) => {
+                    let Some(review) = verbs.pop() else {
+                        return self.rehearse(who);
+                    };
+                    let attributes = review.resource_attributes.as_ref();
+                    let verb = attributes.and_then(|it| it.verb.clone());
+                    let verb = verb.unwrap_or_default();
+                    match self.asks.is_allowed(&view.answers, &who, &verb, now) {
+                        Some(true) => self.stage = Stage::Verbs(who, verbs),
+                        Some(false) => self.stage = Stage::Read(who, verb),
+                        None => {
+                            verbs.push(review.clone());
+                            self.stage = Stage::Verbs(who, verbs);
+                            return Need::Ask(Ask::Review(Box::new(review)));
+                        }
+                    }
+                }
+                Stage::Read(who, verb) => {
+                    match self.asks.is_allowed(&view.answers, &who, "get", now) {
+                        Some(may_read) => {
+                            let failure = who.account.refused(&who.object, &verb);
+                            return Need::Done(Some(Denied { failure, may_read }));
+                        }
+                        None => {
+                            let review = who.account.question(&who.object, "get");
+                            self.stage = Stage::Read(who, verb);
+                            return Need::Ask(Ask::Review(Box::new(review)));
+                        }
+                    }
+                }
+                Stage::Rehearsed(who) => {
+                    let failure = match self.asks.answer.take() {
+                        Some(Answer::Sent(response, words)) => escalates(&who, &response, words),
+                        _ => Some(who.account.unchecked(&who.object, "there is no response")),
+                    };
+                    let denied = failure.map(|failure| Denied {
+                        failure,
+                        may_read: true,
+                    });
+                    return Need::Done(denied);
+                }
+                Stage::Ended => return Need::Done(None),
+            }
+        }
+    }
+
+    fn answered(&mut self, view: &mut View, answer: Answer, now: Instant) {
+        self.asks.answered(&mut view.answers, answer, now);
     }
 }
 
@@ -219,6 +222,7 @@ pub(crate) fn user(account: &Account) -> Option<String> {
 }
 
 /// What is to become of a write that the agent would make with its own identity.
+#[derive(Debug)]
 pub(crate) enum Ruling {
     /// It is sent.
     Send,

@@ -6,7 +6,7 @@
 //! by plain functions of the view and the time; `berth-work` sends what they say, and tells the view what came of it.
 //! - `targets`: from manifests to objects; `rows`: one watch for each kind and namespace that manifests name; `mapping`: their resources;
 //! - `objects`: an object that arrives is compared with its manifests, and not kept;
-//! - [`Pass`]: one object after the other is applied, then they are listed; `manifest`: what is due for one manifest; `attempt`, `executor`: the requests for it, one after the other; `progress`, `wait`, `fights`, `checks`: how far it is, and what it waits for;
+//! - [`Pass`]: one object after the other is applied, then they are listed; `manifest`: what is due for one manifest; `attempt`, `executor`: the requests for it, one after the other; `compute`: what takes long between them, without the view; `progress`, `wait`, `fights`, `checks`: how far it is, and what it waits for;
 //! - `permissions`, `answers`: the roles and bindings of the cluster, and what they allow to the executors of works;
 //! - `record`: the list of objects in the AppliedManifestWork; `room`: which works fit into the agent's memory;
 //! - [`lifecycle`], [`eviction`]: from the finalizer of a ManifestWork to the end of its AppliedManifestWork; [`status`]: its status;
@@ -15,6 +15,7 @@
 mod answers;
 mod attempt;
 mod checks;
+mod compute;
 pub mod eviction;
 mod executor;
 mod facts;
@@ -42,8 +43,9 @@ mod testing;
 mod view;
 mod wait;
 
-pub use attempt::{NoAnswer, Request};
+pub use attempt::{Answer, Ask, NoAnswer, Request};
 pub use checks::Access;
+pub use compute::{Compute, Computed};
 pub use facts::{Definition, applied_works, works};
 pub use lines::LONGEST;
 pub use mapping::{Kinds, Mapped, Mapping, Unmapped};

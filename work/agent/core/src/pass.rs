@@ -10,6 +10,8 @@
 //!   replies that belong to manifests of before. There is no other such check.
 
 mod defined;
+#[cfg(test)]
+mod tests;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -18,11 +20,10 @@ use std::time::{Duration, Instant};
 use berth_api::plan::Write;
 use berth_api::work::AppliedManifestResourceMeta;
 use berth_work_core::{Outcome, Response, Step, recorded};
-use k8s_openapi::api::authorization::v1::SubjectAccessReviewSpec;
 use serde_json::{Value, json};
 
 use self::defined::defined;
-use super::attempt::{Answer, Attempt, Need, NoAnswer, Request, Tried};
+use super::attempt::{Answer, Ask, Asking, Attempt, Need, NoAnswer, Request, Tried};
 use super::executor::{Denied, Permission};
 use super::manifest::Task;
 use super::objects::Entry;
@@ -46,12 +47,8 @@ const ASKS: Duration = Duration::from_millis(100);
 /// What a pass needs next.
 #[derive(Debug)]
 pub enum Next {
-    /// The answer to a SubjectAccessReview: [`Reply::Allowed`].
-    Review(Box<SubjectAccessReviewSpec>),
-    /// The response to a request about the object of a manifest: [`Reply::Sent`].
-    Send(Arc<Entry>, Request),
-    /// Whether the watch has seen the object of a manifest: [`Reply::Seen`].
-    Seen(Arc<Entry>),
+    /// An answer about the object of a manifest: [`Reply::Answer`].
+    Ask(Arc<Entry>, Ask),
     /// The object of the last response is to be shown to the view. The work may spend what it costs to look at it, or not. [`Reply::Done`].
     Show(Arc<Entry>, bool),
     /// The manifest at this position is to be mapped again: [`Reply::Mapped`].
@@ -69,12 +66,8 @@ pub enum Next {
 /// The reply to what a pass needed.
 #[derive(Debug)]
 pub enum Reply {
-    /// What a SubjectAccessReview says.
-    Allowed(bool),
-    /// The response to a request, and the words of the API server if it is no success.
-    Sent(Response, Option<String>),
-    /// Whether the watch has seen the object.
-    Seen(bool),
+    /// The answer about an object.
+    Answer(Answer),
     /// Whether the manifest is mapped to an object now.
     Mapped(bool),
     /// The objects that are not gone yet, and whether the cluster did not respond.
@@ -284,7 +277,7 @@ impl Pass {
                 Some(Next::Map(ordinal))
             }
             Stage::Look(entry) => match reply {
-                Some(Reply::Sent(response, _)) => {
+                Some(Reply::Answer(Answer::Sent(response, _))) => {
                     self.stage = Stage::Looked(unread(response));
                     Some(Next::Show(entry, true))
                 }
@@ -304,35 +297,25 @@ impl Pass {
                 self.came(view, (None, None), now, wakes)
             }
             Stage::Attempt(mut attempt, begun) => {
-                match reply {
-                    Some(Reply::Nothing(error)) => {
-                        let entry = Arc::clone(&attempt.entry);
+                let entry = Arc::clone(&attempt.entry);
+                match drive(&mut *attempt, view, reply, now) {
+                    Err(error) => {
                         self.shows = None;
-                        return self.attempted(view, &entry, Err(error), now, wakes);
+                        self.attempted(view, &entry, Err(error), now, wakes)
                     }
-                    Some(reply) => {
-                        if let Some(answer) = answer(reply) {
-                            attempt.answered(view, answer, now);
-                        }
-                    }
-                    None => {}
-                }
-                match attempt.next(view, now) {
-                    Need::Done(tried) => {
-                        let entry = Arc::clone(&attempt.entry);
-                        self.stage = Stage::Shown(Arc::clone(&entry), tried, begun);
+                    Ok(Need::Done(tried)) => {
+                        self.stage = Stage::Shown(entry, tried, begun);
                         let shows = self.shows.take();
                         shows.map(|(entry, may_spend)| Next::Show(entry, may_spend))
                     }
-                    need => {
-                        let entry = Arc::clone(&attempt.entry);
-                        if let Need::Send(request) = &need
+                    Ok(Need::Ask(ask)) => {
+                        if let Ask::Send(request) = &ask
                             && !request.is_rehearsal
                         {
                             self.shows = Some((Arc::clone(&entry), attempt.may_spend));
                         }
                         self.stage = Stage::Attempt(attempt, begun);
-                        need_of(need, entry)
+                        Some(Next::Ask(entry, ask))
                     }
                 }
             }
@@ -342,7 +325,7 @@ impl Pass {
             }
             Stage::Learn(entry, until) => {
                 let unread = match reply {
-                    Some(Reply::Sent(response, _)) => unread(response),
+                    Some(Reply::Answer(Answer::Sent(response, _))) => unread(response),
                     reply => Some(no_answer(reply).error),
                 };
                 self.stage = Stage::Learned(unread, until);
@@ -357,35 +340,25 @@ impl Pass {
                 entry,
                 is_kept,
                 begun,
-            } => {
-                match reply {
-                    Some(Reply::Nothing(error)) => {
-                        let until = view.waits(&self.name, self.at, now);
-                        return self.came(view, (until, Some(error)), now, wakes);
-                    }
-                    Some(reply) => {
-                        if let Some(answer) = answer(reply) {
-                            permission.answered(view, answer, now);
-                        }
-                    }
-                    None => {}
+            } => match drive(&mut *permission, view, reply, now) {
+                Err(error) => {
+                    let until = view.waits(&self.name, self.at, now);
+                    self.came(view, (until, Some(error)), now, wakes)
                 }
-                match permission.next(view, now) {
-                    Need::Done(denied) => {
-                        let until = self.checked(view, &entry, denied, is_kept, begun);
-                        self.came(view, (until, None), now, wakes)
-                    }
-                    need => {
-                        self.stage = Stage::Check {
-                            permission,
-                            entry: Arc::clone(&entry),
-                            is_kept,
-                            begun,
-                        };
-                        need_of(need, entry)
-                    }
+                Ok(Need::Done(denied)) => {
+                    let until = self.checked(view, &entry, denied, is_kept, begun);
+                    self.came(view, (until, None), now, wakes)
                 }
-            }
+                Ok(Need::Ask(ask)) => {
+                    self.stage = Stage::Check {
+                        permission,
+                        entry: Arc::clone(&entry),
+                        is_kept,
+                        begun,
+                    };
+                    Some(Next::Ask(entry, ask))
+                }
+            },
             Stage::Record(is_silent) => {
                 let record = view.record(&self.name, &self.ready, !is_silent, now);
                 let Some(mut record) = record else {
@@ -470,7 +443,7 @@ impl Pass {
             },
             Task::Look(entry) => {
                 self.stage = Stage::Look(Arc::clone(&entry));
-                return Some(Next::Send(entry, read()));
+                return Some(Next::Ask(entry, read()));
             }
             Task::Attempt(attempt) => {
                 self.shows = None;
@@ -534,7 +507,7 @@ impl Pass {
             None if !view.is_read(entry) => {
                 // It may be known as an object of another ManifestWork.
                 self.stage = Stage::Learn(Arc::clone(entry), until);
-                return Some(Next::Send(Arc::clone(entry), read()));
+                return Some(Next::Ask(Arc::clone(entry), read()));
             }
             Some(silence) if !view.is_read(entry) => {
                 view.note(&self.name, self.at, Some(silence.error.clone()));
@@ -630,12 +603,27 @@ impl Pass {
     }
 }
 
-fn read() -> Request {
-    Request {
+/// Hands the answer to what asks, and returns what is needed next; or why there is no answer.
+fn drive<A: Asking>(
+    asking: &mut A,
+    view: &mut View,
+    reply: Option<Reply>,
+    now: Instant,
+) -> Result<Need<A::Ended>, NoAnswer> {
+    match reply {
+        Some(Reply::Nothing(error)) => return Err(error),
+        Some(Reply::Answer(answer)) => asking.answered(view, answer, now),
+        _ => {}
+    }
+    Ok(asking.next(view, now))
+}
+
+fn read() -> Ask {
+    Ask::Send(Request {
         step: Step::<Outcome>::Get,
         user: None,
         is_rehearsal: false,
-    }
+    })
 }
 
 /// Why an object could not be read for the status.
@@ -655,22 +643,4 @@ fn no_answer(reply: Option<Reply>) -> NoAnswer {
             is_unsent: false,
         },
     }
-}
-
-fn answer(reply: Reply) -> Option<Answer> {
-    Some(match reply {
-        Reply::Allowed(allowed) => Answer::Allowed(allowed),
-        Reply::Sent(response, words) => Answer::Sent(response, words),
-        Reply::Seen(seen) => Answer::Seen(seen),
-        _ => return None,
-    })
-}
-
-fn need_of<R>(need: Need<R>, entry: Arc<Entry>) -> Option<Next> {
-    Some(match need {
-        Need::Review(review) => Next::Review(review),
-        Need::Send(request) => Next::Send(entry, request),
-        Need::Seen => Next::Seen(entry),
-        Need::Done(_) => return None,
-    })
 }

@@ -8,8 +8,8 @@ use berth_api::plan::Write;
 use berth_api::{GroupVersionResource, Now};
 use berth_work_agent_core::targets::{self, Shared};
 use berth_work_agent_core::{
-    End, Identity, Key, Mapped, Next, NoAnswer, ObjectItem, Pass, Reply, RowId, Settings, View,
-    Wakes, eviction, lifecycle, status,
+    Answer, Ask, End, Identity, Key, Mapped, Next, NoAnswer, ObjectItem, Pass, Reply, RowId,
+    Settings, View, Wakes, eviction, lifecycle, status,
 };
 use berth_work_core::evaluate::FeedbackSettings;
 use berth_work_core::{Removal, Removing, Response, Step};
@@ -466,11 +466,14 @@ impl Agent {
                 self.fails(key);
                 return None;
             }
-            Next::Send(entry, _) if fault == Fault::Refused => {
+            Next::Ask(_, Ask::Compute(compute)) => {
+                Reply::Answer(Answer::Computed(Box::new(compute.run())))
+            }
+            Next::Ask(entry, _) if fault == Fault::Refused => {
                 self.say(|| format!("a request about {} is refused", entry.object.name()));
                 nothing(rng.bool())
             }
-            Next::Send(entry, request) => {
+            Next::Ask(entry, Ask::Send(request)) => {
                 let name = entry.object.name();
                 self.say(|| {
                     let step = format!("{:?}", request.step);
@@ -496,7 +499,7 @@ impl Agent {
                         }
                         Response::NotFound | Response::Refused(_) => {}
                     }
-                    Reply::Sent(response, None)
+                    Reply::Answer(Answer::Sent(response, None))
                 }
             }
             Next::Show(entry, _) => {
@@ -509,13 +512,14 @@ impl Agent {
                 }
                 Reply::Done
             }
-            Next::Seen(entry) => {
+            Next::Ask(entry, Ask::Seen) => {
                 let name = entry.object.name();
                 let row = self.view.row(&entry.object);
                 let at = row.and_then(|it| self.rows.get(&it).copied().flatten());
                 let known = world.cluster.log[..at.unwrap_or(0)].iter().rev();
                 let mut known = known.filter(|(of, _)| *of == name);
-                Reply::Seen(known.next().is_some_and(|(_, it)| it.is_some()))
+                let seen = known.next().is_some_and(|(_, it)| it.is_some());
+                Reply::Answer(Answer::Seen(seen))
             }
             Next::Remove(objects, owner) => {
                 self.say(|| format!("{objects:?} are removed"));
@@ -545,7 +549,7 @@ impl Agent {
                 let is_written = self.send_write(*write, world, fault);
                 Reply::Written(is_written && fault == Fault::None)
             }
-            Next::Review(_) | Next::Map(_) | Next::Pause(_) => {
+            Next::Ask(_, Ask::Review(_)) | Next::Map(_) | Next::Pause(_) => {
                 unreachable!("there is no executor, and all kinds are served")
             }
         };
