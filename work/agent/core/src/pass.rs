@@ -10,6 +10,8 @@
 //!   replies that belong to manifests of before. There is no other such check.
 
 mod defined;
+mod list;
+mod mapping;
 #[cfg(test)]
 mod tests;
 
@@ -19,17 +21,14 @@ use std::time::{Duration, Instant};
 
 use berth_api::plan::Write;
 use berth_api::work::AppliedManifestResourceMeta;
-use berth_work_core::{Outcome, Response, Step, recorded};
-use serde_json::{Value, json};
+use berth_work_core::{Outcome, Response, Step};
 
-use self::defined::defined;
 use super::attempt::{Answer, Ask, Asking, Attempt, Need, NoAnswer, Request, Tried};
 use super::executor::{Denied, Permission};
 use super::manifest::Task;
 use super::objects::Entry;
-use super::progress::{Target, is_complete};
+use super::progress::is_complete;
 use super::ready::Ready;
-use super::record::{self, Record};
 use super::view::{Key, View, Wakes};
 
 /// After so many requests without a response the rest of the pass waits: the API server is away.
@@ -37,12 +36,6 @@ const MOST_SILENCES: usize = 3;
 
 /// How long a managed cluster is silent before the status says so. A cluster that starts with its agent is not reported.
 const LONG_SILENCE: Duration = Duration::from_secs(60);
-
-/// How long a pass waits for a kind whose CustomResourceDefinition it has just applied.
-const ESTABLISHED: Duration = Duration::from_secs(5);
-
-/// How often it asks meanwhile.
-const ASKS: Duration = Duration::from_millis(100);
 
 /// What a pass needs next.
 #[derive(Debug)]
@@ -120,18 +113,8 @@ pub struct Pass {
 enum Stage {
     /// The next manifest is due.
     Manifest,
-    /// The manifest at this position is mapped again.
-    Mapping {
-        ordinal: usize,
-        group: String,
-        until: Option<Instant>,
-    },
-    /// A pause before it is mapped again.
-    Waiting {
-        ordinal: usize,
-        group: String,
-        until: Instant,
-    },
+    /// The manifest is mapped again.
+    Map(mapping::Stage),
     /// An object is read for the status.
     Look(Arc<Entry>),
     /// It was read: why not, if it could not be.
@@ -150,17 +133,8 @@ enum Stage {
         is_kept: bool,
         begun: Instant,
     },
-    /// The objects are to be listed; whether the cluster was silent.
-    Record(bool),
-    /// Objects are being deleted.
-    Removing(Box<Record>),
-    /// The list is due, or written.
-    List(Box<Record>, bool),
-    Listed {
-        was_undone: bool,
-        again: Option<Instant>,
-        is_silent: bool,
-    },
+    /// The manifests were tried: the objects are listed.
+    List(list::Stage),
     Ended(End),
 }
 
@@ -200,7 +174,10 @@ impl Pass {
     ) -> Next {
         let mut reply = reply;
         // A list that was written is of these manifests, whatever has come since.
-        let is_over = matches!(self.stage, Stage::Ended(_) | Stage::Listed { .. });
+        let is_over = matches!(
+            self.stage,
+            Stage::Ended(_) | Stage::List(list::Stage::Listed { .. })
+        );
         if !is_over && !self.is_current(view) {
             self.stage = Stage::Ended(End::Replaced);
             // What was written has to be known: the new manifests may not have it.
@@ -241,41 +218,7 @@ impl Pass {
                 self.is_check_only = matches!(task, Task::Check { is_kept: true, .. });
                 self.begin(view, task, now, wakes)
             }
-            Stage::Mapping {
-                ordinal,
-                group,
-                until,
-            } => {
-                let is_mapped = matches!(reply, Some(Reply::Mapped(true)));
-                let wait = until.filter(|it| now < *it && !is_mapped);
-                if let Some(until) = wait {
-                    self.stage = Stage::Waiting {
-                        ordinal,
-                        group,
-                        until,
-                    };
-                    return Some(Next::Pause(ASKS));
-                }
-                if is_mapped {
-                    let task = view.task(&self.name, self.at, false, now);
-                    return self.begin(view, task, now, wakes);
-                }
-                let until = view.waits(&self.name, self.at, now);
-                self.came(view, (until, None), now, wakes)
-            }
-            Stage::Waiting {
-                ordinal,
-                group,
-                until,
-            } => {
-                view.mapping.forget(&group);
-                self.stage = Stage::Mapping {
-                    ordinal,
-                    group,
-                    until: Some(until),
-                };
-                Some(Next::Map(ordinal))
-            }
+            Stage::Map(stage) => self.map(view, stage, reply, now, wakes),
             Stage::Look(entry) => match reply {
                 Some(Reply::Answer(Answer::Sent(response, _))) => {
                     self.stage = Stage::Looked(unread(response));
@@ -359,52 +302,7 @@ impl Pass {
                     Some(Next::Ask(entry, ask))
                 }
             },
-            Stage::Record(is_silent) => {
-                let record = view.record(&self.name, &self.ready, !is_silent, now);
-                let Some(mut record) = record else {
-                    self.stage = Stage::Ended(End::Replaced);
-                    return None;
-                };
-                let remove = std::mem::take(&mut record.remove);
-                if remove.is_empty() {
-                    self.stage = Stage::List(Box::new(record), is_silent);
-                    return None;
-                }
-                self.stage = Stage::Removing(Box::new(record));
-                let owner = self.ready.applied.metadata.uid.clone();
-                Some(Next::Remove(remove, owner.unwrap_or_default()))
-            }
-            Stage::Removing(mut record) => {
-                let (pending, is_silent) = match reply {
-                    Some(Reply::Removed(pending, is_silent)) => (pending, is_silent),
-                    _ => (Vec::new(), true),
-                };
-                view.removed(&self.name, &mut record, pending, now);
-                self.stage = Stage::List(record, is_silent);
-                None
-            }
-            Stage::List(record, is_silent) => self.list(view, *record, is_silent),
-            Stage::Listed {
-                was_undone,
-                again,
-                is_silent,
-            } => {
-                let again = if let Some(Reply::Written(false)) = reply {
-                    let wait = view.not_recorded(&self.name, now);
-                    [again, wait].into_iter().flatten().min()
-                } else {
-                    let is_due = reply.is_some() || was_undone;
-                    view.recorded(&self.name, &self.ready, (is_due, was_undone), now);
-                    again
-                };
-                let all = [self.again, again].into_iter().flatten().min();
-                self.stage = Stage::Ended(if is_silent {
-                    End::Silent
-                } else {
-                    End::All(all)
-                });
-                None
-            }
+            Stage::List(stage) => self.list(view, stage, reply, now),
             Stage::Ended(end) => {
                 self.stage = Stage::Ended(end);
                 Some(Next::End(end))
@@ -466,28 +364,6 @@ impl Pass {
             }
         };
         self.came(view, (until, None), now, wakes)
-    }
-
-    /// Maps a manifest whose kind was not served. If the work has its CustomResourceDefinition, waits for it.
-    fn maps(&mut self, view: &mut View, now: Instant) -> Option<Next> {
-        let slot = view.progress.get(&self.name)?.slots.get(self.at)?;
-        let Target::Unmapped(meta) = &slot.target else {
-            return None;
-        };
-        let defined = (self.defined).get_or_insert_with(|| defined(&self.ready.work));
-        let defines = defined.contains(&(meta.group.clone(), meta.kind.clone()));
-        let has_waited = slot.wait.is_some_and(|it| it.failures() > 1);
-        let until = (defines && !has_waited).then(|| now + ESTABLISHED);
-        let (ordinal, group) = (slot.ordinal, meta.group.clone());
-        if until.is_some() {
-            view.mapping.forget(&group);
-        }
-        self.stage = Stage::Mapping {
-            ordinal,
-            group,
-            until,
-        };
-        Some(Next::Map(ordinal))
     }
 
     /// An attempt has ended.
@@ -567,39 +443,11 @@ impl Pass {
             (true, true) => Stage::Ended(End::Silent),
             (true, false) => Stage::Ended(End::All(self.again)),
             // What was made must be in the list, also if the rest of the pass waits: the next manifests may not have it.
-            (false, _) => Stage::Record(is_silent),
+            (false, _) => Stage::List(list::Stage::Record(is_silent)),
         };
         if is_silent {
             self.again = None;
         }
-    }
-
-    /// Writes the list, if it has changed.
-    fn list(&mut self, view: &View, record: Record, is_silent: bool) -> Option<Next> {
-        let Record {
-            stored,
-            existing,
-            kept,
-            again,
-            was_undone,
-            ..
-        } = record;
-        self.stage = Stage::Listed {
-            was_undone,
-            again,
-            is_silent,
-        };
-        let resources = recorded(existing, kept);
-        if resources == stored {
-            return None;
-        }
-        drop(stored);
-        // One after the other: as values, thousands of entries take megabytes.
-        let resources: Value = resources.into_iter().map(|it| json!(it)).collect();
-        let applied = self.ready.applied.metadata.name.as_deref();
-        let applied = view.applied.get(applied.unwrap_or_default())?;
-        let write = record::status(applied, "appliedResources", resources);
-        Some(Next::Write(Box::new(write)))
     }
 }
 
