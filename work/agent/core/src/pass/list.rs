@@ -37,7 +37,7 @@ impl Pass {
         match stage {
             Stage::Record(is_silent) => {
                 let record = view.record(&self.name, &self.ready, !is_silent, now);
-                let Some(mut record) = record.map(Box::new) else {
+                let Some(record) = record.map(Box::new) else {
                     self.stage = Of::Ended(End::Replaced);
                     return None;
                 };
@@ -45,15 +45,17 @@ impl Pass {
                     self.stage = Of::List(Stage::Write(record, is_silent));
                     return None;
                 }
-                let remove = std::mem::take(&mut record.remove);
+                let remove = record.remove.clone();
                 self.stage = Of::List(Stage::Removing(record));
                 let owner = self.ready.applied.metadata.uid.clone();
                 Some(Next::Remove(remove, owner.unwrap_or_default()))
             }
             Stage::Removing(mut record) => {
+                let all = std::mem::take(&mut record.remove);
                 let (pending, is_silent) = match reply {
                     Some(Reply::Removed(pending, is_silent)) => (pending, is_silent),
-                    _ => (Vec::new(), true),
+                    // It is not known which objects are gone: all stay listed.
+                    _ => (all, true),
                 };
                 view.removed(&self.name, &mut record, pending, now);
                 self.stage = Of::List(Stage::Write(record, is_silent));

@@ -7,7 +7,7 @@ use berth_work_core::Response;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::attempt::Answer;
+use crate::objects::Known;
 use crate::targets::tests::installs;
 use crate::testing;
 
@@ -83,4 +83,38 @@ fn manifests_are_cut_without_the_view() {
     }));
     let next = passing.next(Some(Reply::Answer(Answer::Sent(found, None))));
     assert!(matches!(next, Next::Ask(_, Ask::Compute(_))), "{next:?}");
+}
+
+/// To take an object for gone would drop its entry, and nothing would delete it later.
+#[test]
+fn objects_that_are_not_said_to_be_gone_stay_listed() {
+    let left = json!({"group": "", "version": "v1", "resource": "configmaps",
+                      "namespace": "n", "name": "left", "uid": "2"});
+    let mut passing = Passing::new(&json!([left]));
+    let mut wakes = Wakes::default();
+    let known = Known::Missing;
+    let object = passing.entry.object.clone();
+    passing.view.sees(&object, known, &mut wakes);
+    let mut next = passing.next(None);
+    // The object of the manifest cannot be created.
+    while let Next::Ask(_, ask) = next {
+        let reply = match ask {
+            Ask::Compute(it) => Reply::Answer(Answer::Computed(Box::new(it.run()))),
+            _ => Reply::Nothing(NoAnswer {
+                error: "the API server is busy".to_owned(),
+                is_silent: false,
+                is_unsent: false,
+            }),
+        };
+        next = passing.next(Some(reply));
+    }
+    assert!(
+        matches!(&next, Next::Remove(all, _) if all.len() == 1),
+        "{next:?}"
+    );
+    // The same list: no write is due.
+    let next = passing.next(Some(Reply::Done));
+    assert!(matches!(next, Next::End(End::Silent)), "{next:?}");
+    let again = passing.view.progress["w"].stale_wait;
+    assert!(again.is_some(), "it is tried again");
 }
