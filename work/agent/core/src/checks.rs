@@ -56,7 +56,7 @@ impl Checks {
     }
 
     /// The questions that were due at this time have been answered.
-    pub fn answered(&mut self, at: Instant, is_watched: bool) {
+    pub(crate) fn answered(&mut self, at: Instant, is_watched: bool) {
         for due in &mut self.due {
             *due = due.filter(|it| *it > at);
         }

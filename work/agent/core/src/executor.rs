@@ -16,7 +16,7 @@ use super::view::View;
 
 /// The executor may not write an object.
 #[derive(Debug)]
-pub struct Denied {
+pub(crate) struct Denied {
     /// Why.
     pub failure: Failure,
     /// It may read the object.

@@ -56,7 +56,7 @@ impl Fight {
     }
 
     /// What another client changes again and again, and until when that counts.
-    pub fn is_on(&self, now: Instant) -> Option<(&str, Instant)> {
+    pub(crate) fn is_on(&self, now: Instant) -> Option<(&str, Instant)> {
         let last = self.last.as_ref()?;
         let over = last.at + last.quiet();
         (last.times > 1 && over > now).then_some((&last.fields, over))

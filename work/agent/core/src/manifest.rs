@@ -176,7 +176,7 @@ impl View {
     }
 
     /// Until when to look at the object has to wait, as its work has spent too much.
-    pub fn postponed(&self, entry: &Entry) -> Option<Instant> {
+    pub(crate) fn postponed(&self, entry: &Entry) -> Option<Instant> {
         let until = self.evaluator.waits(&entry.work);
         until.filter(|_| entry.costs(&self.evaluator))
     }
@@ -188,13 +188,13 @@ impl View {
     }
 
     /// When to ask again for the permissions of the executor. What is due already waits for something else.
-    pub fn next_check(&self, name: &str, at: usize, now: Instant) -> Option<Instant> {
+    pub(crate) fn next_check(&self, name: &str, at: usize, now: Instant) -> Option<Instant> {
         let slot = self.progress.get(name)?.slots.get(at)?;
         slot.checks.next().filter(|it| *it > now)
     }
 
     /// Notes that the permissions that were due at this time are known.
-    pub fn permissions_answered(&mut self, name: &str, at: usize, begun: Instant) {
+    pub(crate) fn permissions_answered(&mut self, name: &str, at: usize, begun: Instant) {
         let is_watched = self.permissions.is_watched();
         let slot = self.slot(name, at).filter(|it| it.has_executor());
         if let Some(slot) = slot {
@@ -210,14 +210,14 @@ impl View {
     }
 
     /// Notes that a manifest is as it should be.
-    pub fn completes(&mut self, name: &str, at: usize) {
+    pub(crate) fn completes(&mut self, name: &str, at: usize) {
         if let Some(slot) = self.slot(name, at) {
             slot.completes();
         }
     }
 
     /// Notes that a manifest is not applied yet, as its work has spent too much.
-    pub fn postpone(&mut self, name: &str, at: usize) {
+    pub(crate) fn postpone(&mut self, name: &str, at: usize) {
         let slot = self.slot(name, at);
         if let Some(slot) = slot.filter(|it| it.applied != Some(Applied::Complete)) {
             let failure = Unusable::IgnoreFields(Spending::message());
@@ -243,7 +243,7 @@ impl View {
 
     /// Notes whether the executor may still write an object that is as it should be, or is not updated any more (`is_kept`). Returns when
     /// to try again, and a failure that was not known.
-    pub fn checked(
+    pub(crate) fn checked(
         &mut self,
         (name, at): (&str, usize),
         entry: &Arc<Entry>,

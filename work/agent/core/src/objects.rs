@@ -195,7 +195,7 @@ impl Entry {
     ///
     /// # Errors
     /// The manifest or its strategy is invalid.
-    pub fn applying(
+    pub(crate) fn applying(
         &self,
         before: Option<&Former>,
         evaluator: &Evaluator,
@@ -225,7 +225,7 @@ impl Entry {
     }
 
     /// What has to be known of the manifest when another one has taken its place.
-    pub fn former(&self) -> Option<Former> {
+    pub(crate) fn former(&self) -> Option<Former> {
         self.manifest().map(|manifest| Former {
             stamp: self.stamp,
             manifest: manifest.clone(),
@@ -262,12 +262,12 @@ impl Entry {
     }
 
     /// The rules of the ManifestWork for the object.
-    pub fn rules(&self) -> Rules<'_> {
+    pub(crate) fn rules(&self) -> Rules<'_> {
         Rules::picked(&self.source.spec.manifest_configs, self.picked)
     }
 
     /// Returns true if the object is only read.
-    pub fn is_read_only(&self) -> bool {
+    pub(crate) fn is_read_only(&self) -> bool {
         let strategy = self.rules().strategy;
         strategy.is_some_and(|it| it.r#type == UpdateStrategyType::ReadOnly)
     }
@@ -278,7 +278,7 @@ impl Entry {
     }
 
     /// Takes over what was remembered for an equal manifest.
-    pub fn inherit(&self, from: &Self) {
+    pub(crate) fn inherit(&self, from: &Self) {
         let settled = from.settled.lock().unwrap_or_else(PoisonError::into_inner);
         self.settle(settled.clone());
     }
@@ -321,12 +321,12 @@ impl Entry {
     }
 
     /// Returns true if the manifest has fields to ignore, and to cut them costs something.
-    pub fn cuts(&self, evaluator: &Evaluator) -> bool {
+    pub(crate) fn cuts(&self, evaluator: &Evaluator) -> bool {
         self.rules().cuts() && !evaluator.cuts.of(&self.work, self.stamp).is_kept()
     }
 
     /// Returns true if to look at the object costs something that its work pays for.
-    pub fn costs(&self, evaluator: &Evaluator) -> bool {
+    pub(crate) fn costs(&self, evaluator: &Evaluator) -> bool {
         let rules = self.rules();
         !rules.feedback.is_empty() || !rules.conditions.is_empty() || self.cuts(evaluator)
     }
@@ -410,7 +410,7 @@ impl Prescriptions {
     }
 
     /// Notes a manifest.
-    pub fn add(&self, entry: &Arc<Entry>) {
+    pub(crate) fn add(&self, entry: &Arc<Entry>) {
         let mut all = self.all.write().unwrap_or_else(PoisonError::into_inner);
         // Usually there is one.
         let entries = all.entry(entry.object.clone());
@@ -497,7 +497,7 @@ impl Drop for Kept {
 
 impl Known {
     /// What a manifest makes of the object, if it was compared with it.
-    pub fn judged(&self, entry: &Entry) -> Option<&Judged> {
+    pub(crate) fn judged(&self, entry: &Entry) -> Option<&Judged> {
         match self {
             Self::Present(arrived) => arrived.of(entry),
             Self::Unknown | Self::Missing => None,

@@ -79,18 +79,18 @@ impl Permissions {
     }
 
     /// Returns true until each kind has been listed, or cannot be.
-    pub fn is_waiting(&self) -> bool {
+    pub(crate) fn is_waiting(&self) -> bool {
         let known = self.0.as_ref();
         known.is_some_and(|it| it.sights.iter().any(Sight::is_waiting))
     }
 
     /// Returns true if each change is seen.
-    pub fn is_watched(&self) -> bool {
+    pub(crate) fn is_watched(&self) -> bool {
         let known = self.0.as_ref();
         known.is_some_and(|it| it.sights.iter().all(|sight| *sight == Sight::Listed))
     }
 
-    pub fn sees(&mut self, kind: RbacKind, name: RbacName, object: Rbac) -> Accounts {
+    pub(crate) fn sees(&mut self, kind: RbacKind, name: RbacName, object: Rbac) -> Accounts {
         let known = self.0.as_mut();
         let concerned = known.map(|it| it.grants.sees(name, object));
         self.after_list(kind, concerned)

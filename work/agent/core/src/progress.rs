@@ -90,13 +90,13 @@ impl Progress {
     }
 
     /// Returns true if the manifests are those of this ManifestWork. Its kinds may be served otherwise since.
-    pub fn is_of_generation(&self, work: &ManifestWork) -> bool {
+    pub(crate) fn is_of_generation(&self, work: &ManifestWork) -> bool {
         let (source, work) = (&self.source.metadata, &work.metadata);
         (&source.uid, source.generation) == (&work.uid, work.generation)
     }
 
     /// Tries at once what waits for this namespace.
-    pub fn namespace_exists(&mut self, name: &str) {
+    pub(crate) fn namespace_exists(&mut self, name: &str) {
         for slot in &mut self.slots {
             let entry = slot.entry();
             if entry.is_some_and(|it| it.object.namespace() == name) {
@@ -113,7 +113,7 @@ impl Progress {
     }
 
     /// The slot of a manifest that is mapped to an object.
-    pub fn slot_of(&mut self, entry: &Arc<Entry>) -> Option<&mut Slot> {
+    pub(crate) fn slot_of(&mut self, entry: &Arc<Entry>) -> Option<&mut Slot> {
         let at = self.place(entry.ordinal())?;
         let slot = self.slots.get_mut(at)?;
         (slot.entry().is_some_and(|it| Arc::ptr_eq(it, entry))).then_some(slot)
@@ -152,13 +152,13 @@ impl Slot {
     }
 
     /// Returns true if the ManifestWork has an executor.
-    pub fn has_executor(&self) -> bool {
+    pub(crate) fn has_executor(&self) -> bool {
         self.entry().is_some_and(|it| it.executor().is_some())
     }
 
     /// Returns true if another manifest of the object was applied last. One write is due then: what the manifest does not have any more may
     /// not show.
-    pub fn is_changed(&self) -> bool {
+    pub(crate) fn is_changed(&self) -> bool {
         let (entry, before) = (self.entry(), self.before.as_ref());
         entry
             .zip(before)
@@ -188,7 +188,7 @@ impl Slot {
     }
 
     /// Notes that the manifest is applied.
-    pub fn completes(&mut self) {
+    pub(crate) fn completes(&mut self) {
         self.applied = Some(Applied::Complete);
         self.before = None;
         self.wait = None;
@@ -202,7 +202,7 @@ impl Slot {
     }
 
     /// If the slot waits: until when. A wait for permissions is over when they may have changed.
-    pub fn waits_until(&self, now: Instant) -> Option<Instant> {
+    pub(crate) fn waits_until(&self, now: Instant) -> Option<Instant> {
         let wait = self.wait.filter(|it| it.until > now)?;
         if !wait.ends_with_permission {
             return Some(wait.until);

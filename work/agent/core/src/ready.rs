@@ -45,7 +45,7 @@ impl View {
     }
 
     /// Returns true if the manifests of the ManifestWork are still these, and its objects are to stay.
-    pub fn is_current(&self, name: &str, ready: &Ready) -> bool {
+    pub(crate) fn is_current(&self, name: &str, ready: &Ready) -> bool {
         let is_same = |now: &ObjectMeta, then: &ObjectMeta| {
             (&now.uid, now.generation) == (&then.uid, then.generation)
                 && now.deletion_timestamp.is_none()

@@ -41,7 +41,7 @@ pub struct Record {
 impl View {
     /// What is to be recorded of a work; its objects that are not prescribed any more are to be deleted if `deletes`. `None`: its manifests
     /// were replaced meanwhile. They must not delete what the new ones have.
-    pub fn record(
+    pub(crate) fn record(
         &mut self,
         name: &str,
         ready: &Ready,
@@ -101,7 +101,7 @@ impl View {
     }
 
     /// Notes that the list could not be written. Returns when to try again.
-    pub fn not_recorded(&mut self, name: &str, now: Instant) -> Option<Instant> {
+    pub(crate) fn not_recorded(&mut self, name: &str, now: Instant) -> Option<Instant> {
         let spread = self.spread();
         let progress = self.progress.get_mut(name)?;
         let wait = Wait::after(progress.list_wait, Retry::Backoff, now, spread);
@@ -110,7 +110,13 @@ impl View {
     }
 
     /// Notes that the list is as it should be. `is_written`: it was written now, or is contested.
-    pub fn recorded(&mut self, name: &str, ready: &Ready, record: (bool, bool), now: Instant) {
+    pub(crate) fn recorded(
+        &mut self,
+        name: &str,
+        ready: &Ready,
+        record: (bool, bool),
+        now: Instant,
+    ) {
         let (is_written, was_undone) = record;
         let applied = ready.applied.metadata.name.as_deref().unwrap_or_default();
         if is_written && let Some((name, it)) = self.applied.get_key_value(applied) {

@@ -39,7 +39,7 @@ struct Contests {
 
 /// What is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub(crate) enum Part {
     /// Since when its ManifestWork is missing, or why it is held.
     Eviction,
     /// The same, to be removed.

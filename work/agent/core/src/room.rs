@@ -70,7 +70,7 @@ impl Room {
     }
 
     /// Returns why a work is refused.
-    pub fn refuses(&self, name: &str) -> Option<Excess> {
+    pub(crate) fn refuses(&self, name: &str) -> Option<Excess> {
         self.refused.get(name).copied()
     }
 
@@ -85,7 +85,7 @@ impl Room {
     }
 
     /// A work was read. Returns true if its manifests can be kept until all is decided.
-    pub fn arrives(&mut self, name: &Arc<str>, work: &ManifestWork) -> bool {
+    pub(crate) fn arrives(&mut self, name: &Arc<str>, work: &ManifestWork) -> bool {
         let of = digest(work);
         let known = self.works.get(name);
         let same = known.filter(|it| it.of == of);
@@ -107,7 +107,7 @@ impl Room {
     }
 
     /// A work is gone.
-    pub fn leaves(&mut self, name: &str) {
+    pub(crate) fn leaves(&mut self, name: &str) {
         if let Some(left) = self.works.remove(name) {
             self.kept -= if left.is_kept { left.claim.cost } else { 0 };
         }

@@ -87,7 +87,7 @@ impl Sight {
     }
 
     /// Returns true if the row has not been listed yet.
-    pub fn is_waiting(&self) -> bool {
+    pub(crate) fn is_waiting(&self) -> bool {
         matches!(self, Self::Waiting { .. })
     }
 }
@@ -112,7 +112,7 @@ impl Rows {
     }
 
     /// Notes a manifest of this kind in this namespace (empty: cluster-scoped).
-    pub fn add(&mut self, kind: KindId, namespace: &str) {
+    pub(crate) fn add(&mut self, kind: KindId, namespace: &str) {
         let used = self.used.entry(kind).or_default();
         *used.entry(namespace.into()).or_default() += 1;
     }
@@ -173,7 +173,7 @@ impl Rows {
     }
 
     /// The row of an object.
-    pub fn row_of(&self, kind: KindId, namespace: &str) -> Option<(RowId, &Sight)> {
+    pub(crate) fn row_of(&self, kind: KindId, namespace: &str) -> Option<(RowId, &Sight)> {
         let place = |namespace| Place { kind, namespace };
         let apart = place((!namespace.is_empty()).then(|| namespace.into()));
         let row = (self.places.get(&apart)).or_else(|| self.places.get(&place(None)))?;
@@ -191,7 +191,7 @@ impl Rows {
     }
 
     /// Notes what is known about a row. Returns true if that is news.
-    pub fn sees(&mut self, row: RowId, sight: Sight) -> bool {
+    pub(crate) fn sees(&mut self, row: RowId, sight: Sight) -> bool {
         let Some((_, known)) = self.rows.get_mut(&row) else {
             return false;
         };
@@ -207,7 +207,7 @@ impl Rows {
     }
 
     /// Watches a kind in single namespaces only, as the API server refuses to list it in all. Returns true if that is news.
-    pub fn set_apart(&mut self, row: RowId) -> bool {
+    pub(crate) fn set_apart(&mut self, row: RowId) -> bool {
         let Some((place, _)) = self.rows.get(&row) else {
             return false;
         };

@@ -217,7 +217,7 @@ impl View {
     }
 
     /// Notes that the manifests of a work were tried: its status may be written.
-    pub fn tried(&mut self, name: &str, is_over: bool) {
+    pub(crate) fn tried(&mut self, name: &str, is_over: bool) {
         if let Some(progress) = self.progress.get_mut(name) {
             progress.is_tried |= is_over;
         }

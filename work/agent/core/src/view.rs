@@ -197,17 +197,17 @@ impl View {
     }
 
     /// A number from 0 to 1, by chance.
-    pub fn spread(&self) -> f64 {
+    pub(crate) fn spread(&self) -> f64 {
         (self.chance)()
     }
 
     /// The name of the AppliedManifestWork of a ManifestWork of this hub.
-    pub fn applied_name(&self, work: &str) -> String {
+    pub(crate) fn applied_name(&self, work: &str) -> String {
         format!("{}-{work}", self.identity.hub_hash)
     }
 
     /// The ManifestWork of an AppliedManifestWork of this hub.
-    pub fn work_of<'a>(&self, applied: &'a str) -> Option<&'a str> {
+    pub(crate) fn work_of<'a>(&self, applied: &'a str) -> Option<&'a str> {
         applied
             .strip_prefix(&*self.identity.hub_hash)?
             .strip_prefix('-')
@@ -231,7 +231,7 @@ impl View {
     }
 
     /// Notes which objects of a work are done.
-    pub fn note_complete(&mut self, name: &Arc<str>, work: &ManifestWork) {
+    pub(crate) fn note_complete(&mut self, name: &Arc<str>, work: &ManifestWork) {
         let complete: HashSet<_> = complete_objects(work).map(ObjectName::from).collect();
         match complete.is_empty() {
             true => drop(self.complete.remove(name)),
@@ -240,14 +240,14 @@ impl View {
     }
 
     /// Forgets them once the work is gone, and its objects are not tried any more.
-    pub fn forget_complete(&mut self, name: &str) {
+    pub(crate) fn forget_complete(&mut self, name: &str) {
         if !self.works.contains_key(name) {
             self.complete.remove(name);
         }
     }
 
     /// Returns true if an object of the work is done.
-    pub fn is_object_complete(&self, work: &str, entry: &Entry) -> bool {
+    pub(crate) fn is_object_complete(&self, work: &str, entry: &Entry) -> bool {
         let complete = self.complete.get(work);
         complete.is_some_and(|it| it.contains(&ObjectName::from(entry)))
     }
@@ -268,7 +268,7 @@ impl View {
     }
 
     /// Returns true if the hub has the ManifestWork of this AppliedManifestWork.
-    pub fn has_work(&self, applied: &str) -> bool {
+    pub(crate) fn has_work(&self, applied: &str) -> bool {
         let work = self.work_of(applied);
         work.is_some_and(|it| self.works.contains_key(it))
     }

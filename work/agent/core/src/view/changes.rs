@@ -33,7 +33,7 @@ impl View {
     }
 
     /// Notes what is now known of an object. Wake the works that it concerns.
-    pub fn sees(&mut self, id: &ObjectId, known: Known, wakes: &mut Wakes) {
+    pub(crate) fn sees(&mut self, id: &ObjectId, known: Known, wakes: &mut Wakes) {
         let Some(before) = self.objects.get_mut(id) else {
             return;
         };
@@ -94,14 +94,14 @@ impl View {
     }
 
     /// Forgets the manifests of a work.
-    pub fn strip(&mut self, name: &str) {
+    pub(crate) fn strip(&mut self, name: &str) {
         if let Some(work) = self.works.get_mut(name) {
             *work = Arc::new(budget::stripped(work));
         }
     }
 
     /// Keeps the name and the cost of a refused work only, if its status says so, and nothing was done for it: there may be very many.
-    pub fn forget_refused(&mut self, name: &str) {
+    pub(crate) fn forget_refused(&mut self, name: &str) {
         let Some(work) = self.works.get_mut(name) else {
             return;
         };
@@ -116,7 +116,7 @@ impl View {
     }
 
     /// Returns true if nothing but the name and the cost of the work is kept.
-    pub fn is_forgotten(&self, work: &Arc<ManifestWork>) -> bool {
+    pub(crate) fn is_forgotten(&self, work: &Arc<ManifestWork>) -> bool {
         Arc::ptr_eq(work, &self.of_refused)
     }
 
@@ -336,7 +336,7 @@ impl View {
     }
 
     /// Notes a write to an AppliedManifestWork that another agent may undo, with its mark.
-    pub fn rival_write(
+    pub(crate) fn rival_write(
         &mut self,
         name: &Arc<str>,
         applied: Arc<AppliedManifestWork>,
