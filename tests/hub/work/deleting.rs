@@ -53,19 +53,19 @@ async fn a_deleted_work_stays_until_its_objects_are_gone() {
 async fn an_object_of_two_works_goes_with_the_last() {
     let world = World::new().await;
     let _agent = world.agent();
-    world.create("first", &[world.map("a", "1")]).await;
+    world.create("owner-a", &[world.map("a", "1")]).await;
     world
-        .create("second", &[world.map("a", "1"), world.map("b", "1")])
+        .create("owner-b", &[world.map("a", "1"), world.map("b", "1")])
         .await;
-    world.reports("first", "T", "T").await;
-    world.reports("second", "TT", "TT").await;
+    world.reports("owner-a", "T", "T").await;
+    world.reports("owner-b", "TT", "TT").await;
     let path = world.map_path("a");
     let both = world.has(&path, "two owners", |it| owners(it) == 2).await;
-    world.delete("first").await;
-    world.is_gone("first").await;
+    world.delete("owner-a").await;
+    world.is_gone("owner-a").await;
     let one = world.has(&path, "one owner", |it| owners(it) == 1).await;
     assert_eq!(one["metadata"]["uid"], both["metadata"]["uid"]);
-    world.update("second", &[world.map("b", "1")]).await;
+    world.update("owner-b", &[world.map("b", "1")]).await;
     world.lacks(&path).await;
 }
 

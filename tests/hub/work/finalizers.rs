@@ -54,20 +54,20 @@ async fn an_object_that_left_the_manifests_is_recorded_until_it_is_gone() {
 async fn a_work_that_is_deleted_meanwhile_waits_for_it() {
     let world = World::new().await;
     let _agent = world.agent();
-    let path = held(&world, "stale").await;
-    world.delete("stale").await;
+    let path = held(&world, "deleted-meanwhile").await;
+    world.delete("deleted-meanwhile").await;
     world.lacks(&world.map_path("a")).await;
     world
-        .applied("stale", "only the held one", |it| {
+        .applied("deleted-meanwhile", "only the held one", |it| {
             recorded(it) == ["held"] && !it["metadata"]["deletionTimestamp"].is_null()
         })
         .await;
     world
-        .work_has("stale", "deleting", |it| {
+        .work_has("deleted-meanwhile", "deleting", |it| {
             condition(&it["status"], "Deleting")["status"] == "True"
         })
         .await;
     release(&world, &path).await;
-    world.is_gone("stale").await;
+    world.is_gone("deleted-meanwhile").await;
     world.lacks(&path).await;
 }

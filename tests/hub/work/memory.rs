@@ -86,20 +86,20 @@ async fn a_work_that_exceeds_the_memory_is_refused_beside_small_ones() {
 async fn a_deleted_work_frees_its_share() {
     let world = World::new().await;
     let _agent = world.agent_with(&LIMIT);
-    world.create("first", &[map(&world, "a", MEDIUM)]).await;
-    world.reports("first", "T", "T").await;
-    world.create("second", &[map(&world, "b", MEDIUM)]).await;
-    is_refused(&world, "second", "0.3 MiB").await;
-    world.delete("first").await;
-    world.is_gone("first").await;
-    world.reports("second", "T", "T").await;
+    world.create("leaving", &[map(&world, "a", MEDIUM)]).await;
+    world.reports("leaving", "T", "T").await;
+    world.create("waiting", &[map(&world, "b", MEDIUM)]).await;
+    is_refused(&world, "waiting", "0.3 MiB").await;
+    world.delete("leaving").await;
+    world.is_gone("leaving").await;
+    world.reports("waiting", "T", "T").await;
 
     // One that is refused goes without its objects ever having been there.
-    world.create("third", &[map(&world, "c", MEDIUM)]).await;
-    is_refused(&world, "third", "0.3 MiB").await;
-    world.delete("third").await;
-    world.is_gone("third").await;
-    world.reports("second", "T", "T").await;
+    world.create("never", &[map(&world, "c", MEDIUM)]).await;
+    is_refused(&world, "never", "0.3 MiB").await;
+    world.delete("never").await;
+    world.is_gone("never").await;
+    world.reports("waiting", "T", "T").await;
 }
 
 /// Small objects of one work. `BERTH_SMALL_OBJECTS` sets another number, for a measurement.

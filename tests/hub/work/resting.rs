@@ -99,8 +99,10 @@ async fn at_rest_it_renews_its_lease_and_sends_nothing_else() {
         assert!(keys.is_empty(), "{keys:?}");
     }
     // It has not stopped.
-    world.create("proof", &[world.map("proof", "1")]).await;
-    world.reports("proof", "T", "T").await;
+    world
+        .create("not-stopped", &[world.map("proof", "1")])
+        .await;
+    world.reports("not-stopped", "T", "T").await;
 }
 
 /// Waits until the agent has renewed its Lease.

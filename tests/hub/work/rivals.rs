@@ -99,6 +99,8 @@ async fn works_of_one_name_do_not_delete_the_objects_of_each_other_again_and_aga
     let (mut two, _) = World::recorded().await;
     two.agent_id.clone_from(&one.agent_id);
     two.managed.kubeconfig.clone_from(&one.managed.kubeconfig);
+    // Both have a work of this name.
+    two.is_shared = false;
     let _agent = one.agent();
     let mut other = two.agent();
     let work = format!("{}-same", one.cluster);

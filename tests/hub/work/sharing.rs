@@ -68,7 +68,10 @@ async fn each_work_changes_only_the_fields_that_no_other_one_owns() {
 async fn a_work_that_leaves_an_object_as_an_orphan_is_no_owner_of_it() {
     let world = World::new().await;
     let _agent = world.agent();
-    let works = [("first", "work-agent"), ("second", "work-agent-another")];
+    let works = [
+        ("orphaning", "work-agent"),
+        ("owning", "work-agent-another"),
+    ];
     for (name, manager) in works {
         let spec = config(&world, "app", strategy(manager, true));
         let manifests = [deployment(&world, "app", 1)];
@@ -84,15 +87,15 @@ async fn a_work_that_leaves_an_object_as_an_orphan_is_no_owner_of_it() {
         .has(&path, "two owners", |it| owners(it).len() == 2)
         .await;
     let orphan = json!({"deleteOption": {"propagationPolicy": "Orphan"}});
-    world.patch("first", orphan).await;
-    let second = world.applied("second", "there", |_| true).await;
+    world.patch("orphaning", orphan).await;
+    let second = world.applied("owning", "there", |_| true).await;
     let object = world
         .has(&path, "one owner", |it| owners(it).len() == 1)
         .await;
     assert_eq!(owners(&object)[0]["uid"], second["metadata"]["uid"]);
-    world.delete("first").await;
-    world.is_gone("first").await;
-    world.delete("second").await;
-    world.is_gone("second").await;
+    world.delete("orphaning").await;
+    world.is_gone("orphaning").await;
+    world.delete("owning").await;
+    world.is_gone("owning").await;
     world.lacks(&path).await;
 }

@@ -1,5 +1,6 @@
 //! A hub, a managed cluster, and an agent between them.
 
+use std::collections::BTreeMap;
 use std::process::Command;
 use std::time::Duration;
 
@@ -30,6 +31,8 @@ pub struct World {
     /// A namespace on the managed cluster.
     pub namespace: String,
     pub agent_id: String,
+    /// Other tests have works on the managed cluster, too.
+    pub is_shared: bool,
 }
 
 /// A running agent, which ends with this process.
@@ -43,7 +46,9 @@ pub struct WorkAgent {
 impl World {
     pub async fn new() -> Self {
         let cluster = Cluster::shared().await;
-        Self::of(cluster, cluster).await
+        let mut world = Self::of(cluster, cluster).await;
+        world.is_shared = true;
+        world
     }
 
     /// A hub that manages itself. A proxy records the requests of the agents to the managed cluster.
@@ -66,6 +71,7 @@ impl World {
             cluster: fresh("cluster"),
             namespace: fresh("apps"),
             agent_id: fresh("agent"),
+            is_shared: false,
         };
         for (person, name) in [
             (&world.hub, &world.cluster),
@@ -175,8 +181,22 @@ impl World {
         assert_eq!(created.code, 201, "{created:?}");
     }
 
+    /// An AppliedManifestWork has the name of its hub and its work: on the cluster that tests share, each test has names of its own.
+    fn claim(&self, name: &str) {
+        static CLAIMED: std::sync::Mutex<BTreeMap<String, String>> =
+            std::sync::Mutex::new(BTreeMap::new());
+        if self.is_shared {
+            let mut claimed = CLAIMED.lock().unwrap();
+            let by = claimed.entry(name.to_owned());
+            let by = by.or_insert_with(|| self.cluster.clone()).clone();
+            drop(claimed);
+            assert_eq!(by, self.cluster, "another test has a work {name:?}");
+        }
+    }
+
     /// Asks the hub to create a work.
     pub async fn post(&self, name: &str, manifests: &[Value], mut spec: Value) -> Answer {
+        self.claim(name);
         spec["workload"] = json!({ "manifests": manifests });
         let work = json!({
             "apiVersion": "work.open-cluster-management.io/v1",
