@@ -4,7 +4,9 @@
 //! refused for a while, and the agent is killed. Whatever the order, it ends as a plain apply of the last manifests would, and then nothing
 //! more is sent.
 //!
-//! A history is a number: `HISTORY=<number>` plays one again, with each step on stderr; `HISTORIES=<count>` plays more than usual.
+//! Histories with a name are scripts: one for each fault of the order of events that was found and mended.
+//!
+//! The others are a number: `HISTORY=<number>` plays one again, with each step on stderr; `HISTORIES=<count>` plays more than usual.
 
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
 
@@ -12,6 +14,8 @@
 mod agent;
 #[path = "histories/cluster.rs"]
 mod cluster;
+#[path = "histories/named.rs"]
+mod named;
 #[path = "histories/store.rs"]
 mod store;
 
@@ -64,6 +68,20 @@ impl World {
 /// A manifest: the name of a ConfigMap, and its value.
 type Manifests = Vec<(&'static str, u32)>;
 
+/// API servers with this ManifestWork.
+fn world(work: &Manifests, is_apply: bool) -> World {
+    let mut world = World {
+        works: Store::default(),
+        applied: Store::default(),
+        cluster: Cluster::new(&NAMES),
+        doubtful: BTreeSet::new(),
+    };
+    let work =
+        json!({"metadata": {"name": WORK, "namespace": "cluster1"}, "spec": spec(work, is_apply)});
+    world.works.create(WORK, work);
+    world
+}
+
 fn manifests(rng: &mut Rng) -> Manifests {
     let names = NAMES.into_iter().filter(|_| rng.u8(..3) > 0);
     names
@@ -96,15 +114,7 @@ fn play(number: u64, is_told: bool) -> Result<(), String> {
     let mut rng = Rng::with_seed(number);
     let is_apply = rng.bool();
     let mut last = manifests(&mut rng);
-    let mut world = World {
-        works: Store::default(),
-        applied: Store::default(),
-        cluster: Cluster::new(&NAMES),
-        doubtful: BTreeSet::new(),
-    };
-    let work =
-        json!({"metadata": {"name": WORK, "namespace": "cluster1"}, "spec": spec(&last, is_apply)});
-    world.works.create(WORK, work);
+    let mut world = world(&last, is_apply);
     let mut agent = Agent::begin(&world, Duration::ZERO, is_told);
     let mut is_deleted = false;
     // Trouble first, then peace: faults and other clients end.

@@ -41,6 +41,8 @@ pub(crate) struct Agent {
     /// The time since the beginning of the history; `begun`: the same on the clock of this process.
     pub(crate) now: Duration,
     is_told: bool,
+    /// What happens to the next request of a pass, if it is not left to chance.
+    pub(crate) fault: Option<Fault>,
 }
 
 /// A key that is worked on.
@@ -90,6 +92,7 @@ impl Agent {
             begun: Instant::now(),
             now,
             is_told,
+            fault: None,
         };
         let mut wakes = Wakes::default();
         agent.view.hub_listed_at(world.works.log.len() as u64);
@@ -146,6 +149,20 @@ impl Agent {
 
     /// Does one thing. Returns false if there is nothing to do, not even later.
     pub(crate) fn step(&mut self, world: &mut World, rng: &mut Rng, may_fail: bool) -> bool {
+        if self.step_now(world, rng, may_fail) {
+            return true;
+        }
+        let Some((key, at)) = self.later.iter().min_by_key(|(_, at)| **at) else {
+            return false;
+        };
+        let (key, at) = (key.clone(), *at);
+        self.now = self.now.max(at.saturating_duration_since(self.begun));
+        self.wake(vec![key]);
+        true
+    }
+
+    /// Does one thing. Returns false if there is nothing to do at this time.
+    pub(crate) fn step_now(&mut self, world: &mut World, rng: &mut Rng, may_fail: bool) -> bool {
         type Do = fn(&mut Agent, &mut World, &mut Rng, bool);
         let mut all: Vec<Do> = Vec::new();
         if self.works < world.works.log.len() {
@@ -172,17 +189,40 @@ impl Agent {
             });
         }
         if all.is_empty() {
-            let Some((key, at)) = self.later.iter().min_by_key(|(_, at)| **at) else {
-                return false;
-            };
-            let (key, at) = (key.clone(), *at);
-            self.now = self.now.max(at.saturating_duration_since(self.begun));
-            self.wake(vec![key]);
-            return true;
+            return false;
         }
         let chosen = all[rng.usize(..all.len())];
         chosen(self, world, rng, may_fail);
         true
+    }
+
+    /// What the pass needs: the step and the object, or "list".
+    pub(crate) fn needs(&self) -> Option<String> {
+        self.running.iter().find_map(|it| match &it.what {
+            What::Pass(_, Next::Ask(entry, Ask::Send(request)), _) => {
+                let step = format!("{:?}", request.step);
+                let end = step.find([' ', '(']).unwrap_or(step.len());
+                Some(format!("{} {}", &step[..end], entry.object.name()))
+            }
+            What::Pass(_, Next::Write(_), _) => Some("list".to_owned()),
+            _ => None,
+        })
+    }
+
+    /// The request of the pass has this fate.
+    pub(crate) fn meets(&mut self, fault: Fault, world: &mut World, rng: &mut Rng) {
+        let is_pass = |it: &Running| matches!(it.what, What::Pass(..));
+        let at = self.running.iter().position(is_pass).unwrap();
+        self.fault = Some(fault);
+        self.go_on(at, world, rng, false);
+        self.fault = None;
+    }
+
+    /// All changes of works are reported.
+    pub(crate) fn reports_works(&mut self, world: &World) {
+        while self.works < world.works.log.len() {
+            self.report_work(world);
+        }
     }
 
     fn report_work(&mut self, world: &World) {
@@ -446,7 +486,9 @@ impl Agent {
         rng: &mut Rng,
         may_fail: bool,
     ) -> Option<What> {
-        let fault = Fault::by_chance(rng, may_fail);
+        let fault = self
+            .fault
+            .unwrap_or_else(|| Fault::by_chance(rng, may_fail));
         let nothing = |is_silent| {
             Reply::Nothing(NoAnswer {
                 error: "no answer".to_owned(),
@@ -616,7 +658,7 @@ impl Agent {
 
 /// What happens to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fault {
+pub(crate) enum Fault {
     None,
     /// The API server is busy, or away: nothing is done.
     Refused,
