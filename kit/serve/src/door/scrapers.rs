@@ -3,8 +3,8 @@
 //!
 //! # Guarantees
 //! - Fail closed: without an answer of the hub, no client may read.
-//! - Clients without a token cause no requests to the hub. Clients with wrong tokens cause at most [`AT_ONCE`] requests at a time.
-//! - The cache of answers is bounded in number ([`MOST`]), in size ([`LONGEST_TOKEN`]) and in time ([`FRESH`]).
+//! - Clients without a token cause no requests to the hub. Clients with wrong tokens cause at most `AT_ONCE` requests at a time.
+//! - The cache of answers is bounded in number (`MOST`), in size (`LONGEST_TOKEN`) and in time (`FRESH`).
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
