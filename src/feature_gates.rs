@@ -3,7 +3,7 @@
 use berth_lifecycle_core::config::Gates;
 use berth_placement::Gates as PlacementGates;
 use berth_rules::FeatureGates;
-use berth_work::hub::Settings as WorkSettings;
+use berth_work_hub::Settings as WorkSettings;
 
 /// Gates of OCM's hub registration and placement that Berth does not implement.
 const NOT_SUPPORTED: [&str; 4] = [

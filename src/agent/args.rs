@@ -10,7 +10,7 @@ use berth_agent_core::addons::Driver;
 use berth_agent_core::claims::ClaimSettings;
 use berth_agent_core::cluster::Wish;
 use berth_lease::LeaseParams;
-use berth_work::agent::Settings as WorkSettings;
+use berth_work_agent::Settings as WorkSettings;
 use jiff::SignedDuration;
 
 use super::gates::Gates;

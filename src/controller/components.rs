@@ -11,7 +11,7 @@ use berth_lifecycle as lifecycle;
 use berth_lifecycle_core::config::Config;
 use berth_placement::{self as placement, Config as PlacementConfig};
 use berth_policies_follower::Follower;
-use berth_work::hub::{self as work, Settings as WorkSettings};
+use berth_work_hub::{self as work, Settings as WorkSettings};
 use futures::FutureExt;
 use prometheus::Registry;
 use tokio_util::sync::CancellationToken;

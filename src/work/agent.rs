@@ -11,7 +11,7 @@ use anyhow::Context;
 use berth_hub::{Access, HubApi};
 use berth_lease::{Term, WhenLost};
 use berth_serve::{Turns, on_thread};
-use berth_work::agent::{Metrics, Settings};
+use berth_work_agent::{Metrics, Settings};
 use prometheus::Registry;
 use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;
@@ -85,7 +85,7 @@ impl WorkAgent {
             managed,
             metrics,
         } = self;
-        Ok(berth_work::agent::run(settings, managed, term, metrics, stop).await?)
+        Ok(berth_work_agent::run(settings, managed, term, metrics, stop).await?)
     }
 }
 

@@ -180,7 +180,7 @@ mod tests {
             .component
             .settings()
             .unwrap()
-            .election(berth_work::hub::NAMES.lease)
+            .election(berth_work_hub::NAMES.lease)
             .unwrap();
         assert_eq!(
             (

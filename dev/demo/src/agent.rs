@@ -9,7 +9,6 @@ use berth_agent::{Clusters, Counts, Settings, Standing};
 use berth_hub::HubApi;
 use berth_reconcile::{Ended, Metrics};
 use berth_serve::{Limits, Listener, Peer, Stop, Turns, endpoints};
-use berth_work::agent;
 use prometheus::Registry;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -37,8 +36,8 @@ struct Parts {
     metrics: Metrics,
     counts: Counts,
     standing: Standing,
-    work: agent::Settings,
-    work_metrics: agent::Metrics,
+    work: berth_work_agent::Settings,
+    work_metrics: berth_work_agent::Metrics,
 }
 
 // === impl Agent ===
@@ -56,8 +55,8 @@ impl Agent {
         let metrics = Metrics::new(&registry)?;
         let kubeconfig = folder.join(cluster).join("kubeconfig");
         let parts = Parts {
-            work: agent::Settings::new(kubeconfig, "berth-demo"),
-            work_metrics: agent::Metrics::beside(&registry, metrics.clone())?,
+            work: berth_work_agent::Settings::new(kubeconfig, "berth-demo"),
+            work_metrics: berth_work_agent::Metrics::beside(&registry, metrics.clone())?,
             settings: Settings {
                 cluster_name: Some(cluster.to_owned()),
                 agent_name: Some("agent".to_owned()),
@@ -112,7 +111,8 @@ impl Agent {
                 stopped.clone(),
             );
             let managed = &clusters.managed;
-            let work = agent::run(&parts.work, managed, None, &parts.work_metrics, stopped);
+            let work =
+                berth_work_agent::run(&parts.work, managed, None, &parts.work_metrics, stopped);
             tokio::try_join!(registration, work).map(|((), ())| ())
         });
         self.running = Some((stop, task));

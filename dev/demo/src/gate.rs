@@ -23,7 +23,6 @@ use berth_reconcile::{Controller, Ended};
 use berth_review::{Gate, HubAnswerer, Webhook};
 use berth_rules::Settings;
 use berth_webhooks::{Limits, Metrics, Opening, ServeError, Server};
-use berth_work::hub;
 use jiff::Timestamp;
 use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
 use k8s_openapi::api::core::v1::ServiceAccount;
@@ -109,7 +108,7 @@ impl Running {
         let start =
             |controller: Controller| controller.start(controllers.clone(), "demo", None, None);
         let placement = start(placement::controller(Default::default(), placed));
-        let work = start(hub::controller(Default::default(), common));
+        let work = start(berth_work_hub::controller(Default::default(), common));
         let lifecycle = start(lifecycle::controller(lifecycle_config(), registered));
         let server = Server {
             gate: Gate::new(

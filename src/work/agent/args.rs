@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 use berth_lease::LeaseParams;
-use berth_work::agent::Settings;
+use berth_work_agent::Settings;
 use jiff::SignedDuration;
 
 use crate::agent::{AgentTimes, WORK_LEASE};

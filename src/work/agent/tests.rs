@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use berth_work::agent::NO_EVICTION;
+use berth_work_agent::NO_EVICTION;
 use clap::Parser;
 
 use super::args::{Given, WorkAgentArgs};
@@ -67,7 +67,7 @@ fn the_defaults_are_ocms() {
     assert_eq!(agent.eviction_grace, Duration::from_secs(3600));
     assert_eq!(agent.poll_interval, Duration::from_secs(10));
     assert!(!agent.raw_feedback && agent.managed_limit.is_none());
-    assert_eq!(agent.works_memory, berth_work::agent::WORKS_MEMORY);
+    assert_eq!(agent.works_memory, berth_work_agent::WORKS_MEMORY);
     assert!(!agent.impersonates_executors);
     let lease = given.election.unwrap();
     assert_eq!(&*lease.name, "work-agent-lock");

@@ -1,7 +1,7 @@
 //! ManifestWorks follow their placements and their replica set.
 
 use berth_testkit::{eventually, when};
-use berth_work::hub::Settings;
+use berth_work_hub::Settings;
 use serde_json::json;
 
 use super::hub::{Hub, place, template};

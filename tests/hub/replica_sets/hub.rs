@@ -7,7 +7,7 @@ use berth_reconcile::Metrics;
 use berth_testkit::cluster::{CRDS, Cluster, Person, Private, fresh};
 use berth_testkit::process::once;
 use berth_testkit::{eventually, shipped, when};
-use berth_work::hub::{Settings, controller};
+use berth_work_hub::{Settings, controller};
 use serde_json::{Value, json};
 
 use crate::reconcilers::Reconcilers;

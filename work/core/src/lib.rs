@@ -1,7 +1,7 @@
 //! What to write for a manifest, what differs, and what a ManifestWork reports.
 //!
 //! A ManifestWork is a list of objects in a cluster's namespace on the hub. An agent on the cluster makes them real and reports back.
-//! This crate decides; `berth-work` reads and writes.
+//! This crate decides; `berth-work-agent` reads and writes.
 //!
 //! # Applying
 //! [`prescribed()`] reads a manifest, discovery adds its resource ([`Prescribed::mapped`]), and [`Applying`] is a state machine from

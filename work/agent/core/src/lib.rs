@@ -3,7 +3,7 @@
 //! # Shape
 //! A [`View`] is what the agent knows: the ManifestWorks on the hub, the objects on the cluster, and how far each work is. Watches change it
 //! ([`View::work_changed`], [`View::row_sees`], ...), and each change names the [`Key`]s that it concerns. What is due for a key is decided
-//! by plain functions of the view and the time; `berth-work` sends what they say, and tells the view what came of it.
+//! by plain functions of the view and the time; `berth-work-agent` sends what they say, and tells the view what came of it.
 //! - `targets`: from manifests to objects; `rows`: one watch for each kind and namespace that manifests name; `mapping`: their resources;
 //! - `objects`: an object that arrives is compared with its manifests, and not kept;
 //! - [`Pass`]: one object after the other is applied, then they are listed; `manifest`: what is due for one manifest; `attempt`, `executor`: the requests for it, one after the other; `compute`: what takes long between them, without the view; `progress`, `wait`, `fights`, `checks`: how far it is, and what it waits for;

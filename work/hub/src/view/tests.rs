@@ -2,7 +2,7 @@ use berth_work_replicas::{Change, Decision};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::hub::settings::Settings;
+use crate::settings::Settings;
 
 fn at(namespace: &str, name: &str) -> Place {
     place(namespace, name)
@@ -16,7 +16,7 @@ fn fact(kind: Kind, object: &Value) -> Fact {
         replica_sets: true,
         clean_up: true,
     };
-    crate::hub::kinds::read(kind, &item, all).unwrap()
+    crate::kinds::read(kind, &item, all).unwrap()
 }
 
 fn set(placements: &[&str]) -> Value {
