@@ -153,7 +153,7 @@ impl<'a> Context<'a> {
         let Some((new, old)) = objects else {
             return Examined::Decided(Verdict::decided(header, subject, Decision::allowed()));
         };
-        let change = subject.change(new, old);
+        let change = subject.change(*new, old.map(|it| *it));
         let mut case = R::examine(&change, &gate.settings, now);
         let questions = case.take_questions();
         if questions.is_empty() {

@@ -44,9 +44,9 @@ struct Request<'a, O> {
     #[serde(borrow, default, deserialize_with = "required")]
     user_info: UserInfo<'a>,
     #[serde(default, deserialize_with = "optional")]
-    object: Option<O>,
+    object: Option<Box<O>>,
     #[serde(default, deserialize_with = "optional")]
-    old_object: Option<O>,
+    old_object: Option<Box<O>>,
     #[serde(default, deserialize_with = "boolean")]
     dry_run: Option<bool>,
 }
@@ -70,16 +70,16 @@ struct Envelope<'a, O> {
     #[serde(borrow, default)]
     api_version: Text<'a>,
     #[serde(borrow = "'a", default, deserialize_with = "optional")]
-    request: Option<Request<'a, O>>,
+    request: Option<Box<Request<'a, O>>>,
 }
 
-/// Decodes an optional object.
-fn optional<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+/// Decodes an optional object. In a box: it is large, and would be copied half a dozen times on its way.
+fn optional<'de, D, T>(deserializer: D) -> Result<Option<Box<T>>, D::Error>
 where
     D: Deserializer<'de>,
     T: Deserialize<'de>,
 {
-    let object = Option::<FromObject<T>>::deserialize(deserializer)?;
+    let object = Option::<FromObject<Box<T>>>::deserialize(deserializer)?;
     Ok(object.map(|FromObject(object)| object))
 }
 
@@ -89,7 +89,7 @@ pub(crate) struct Received<'a, O> {
     pub(crate) subject: Subject<'a>,
     pub(crate) user: UserInfo<'a>,
     /// The submitted and the stored object; `None` for operations that are not guarded.
-    pub(crate) objects: Option<(O, Option<O>)>,
+    pub(crate) objects: Objects<O>,
 }
 
 /// The refusal of a request, with the readable part of the header.
@@ -120,7 +120,7 @@ pub(crate) fn receive<'a, O: GuardedObject<'a>>(
         .and_then(|request| serves(webhook, request))
         .and_then(|mut request| {
             if let (Some(new), Some(old)) = (&mut request.object, &mut request.old_object) {
-                lists::compare(body, new, old);
+                lists::compare(body, &mut **new, &mut **old);
             }
             take_apart(webhook, request)
         });
@@ -173,8 +173,8 @@ fn has_uid<'a, O>(
     kind: &Text<'a>,
     api_version: &Text<'a>,
     known: Option<ApiVersion>,
-    request: Option<Request<'a, O>>,
-) -> Result<Request<'a, O>, Refusal> {
+    request: Option<Box<Request<'a, O>>>,
+) -> Result<Box<Request<'a, O>>, Refusal> {
     if kind.as_str() != "AdmissionReview" {
         Err(Refusal::malformed(format!(
             "kind is {}, expected \"AdmissionReview\"",
@@ -202,8 +202,8 @@ fn has_uid<'a, O>(
 /// Checks that the webhook serves the object: a wrong registration must not look like a decision.
 fn serves<'a, O: GuardedObject<'a>>(
     webhook: Webhook,
-    request: Request<'a, O>,
-) -> Result<Request<'a, O>, Refusal> {
+    request: Box<Request<'a, O>>,
+) -> Result<Box<Request<'a, O>>, Refusal> {
     let Resource {
         group,
         version,
@@ -239,7 +239,7 @@ fn serves<'a, O: GuardedObject<'a>>(
     ];
     for (field, object) in objects {
         if let Some(object) = object {
-            is_of_kind(webhook, field, object)?;
+            is_of_kind(webhook, field, &**object)?;
         }
     }
     Ok(request)
@@ -265,12 +265,12 @@ fn is_of_kind<'a>(
 }
 
 /// The new and the stored object of a change; `None` for operations that are not guarded.
-type Objects<O> = Option<(O, Option<O>)>;
+type Objects<O> = Option<(Box<O>, Option<Box<O>>)>;
 
 /// Splits a request into the subject, the requester and the objects.
 fn take_apart<'a, O: GuardedObject<'a>>(
     webhook: Webhook,
-    request: Request<'a, O>,
+    request: Box<Request<'a, O>>,
 ) -> Result<(Subject<'a>, UserInfo<'a>, Objects<O>), Refusal> {
     let name = request.object_name()?;
     let Request {
@@ -281,8 +281,8 @@ fn take_apart<'a, O: GuardedObject<'a>>(
         old_object,
         dry_run,
         ..
-    } = request;
-    let present = |field: &str, object: Option<O>| {
+    } = *request;
+    let present = |field: &str, object: Option<Box<O>>| {
         object.ok_or_else(|| {
             Refusal::malformed(format!(
                 "request.{field} is missing, {} needs it",
