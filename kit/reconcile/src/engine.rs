@@ -184,7 +184,8 @@ async fn drive<W: World>(work: Arc<Handle<W>>, lane: usize) {
         tokio::select! {
             (key, since) = work.queue(lane).next(), if running.len() < W::LANES[lane].at_once => {
                 let work = work.clone();
-                running.spawn(async move { work.one(key, since).await });
+                // Boxed: a task is copied when it begins and when it ends, and the futures of a reconcile have kilobytes.
+                running.spawn(Box::pin(async move { work.one(key, since).await }));
             }
             Some(ended) = running.join_next() => {
                 // A panic in a decider ends the process: to continue with half a decision would be worse.

@@ -27,8 +27,9 @@ pub(crate) async fn remove_all(
     objects: &[AppliedManifestResourceMeta],
     owner: &str,
 ) -> (Vec<Left>, Option<CallError>) {
-    // Collected before they are polled: a stream over borrowed closures is not Send.
-    let removals: Vec<_> = objects.iter().map(|it| remove(on, it, owner)).collect();
+    // Collected before they are polled: a stream over borrowed closures is not Send. Boxed: they are copied several times.
+    let removals = objects.iter().map(|it| Box::pin(remove(on, it, owner)));
+    let removals: Vec<_> = removals.collect();
     let ended: Vec<_> = futures::stream::iter(removals)
         .buffered(AT_ONCE)
         .collect()
