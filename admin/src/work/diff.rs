@@ -123,7 +123,7 @@ impl Found {
         if !asked.is_empty() && !asked.iter().any(|it| it == name) {
             return;
         }
-        match lenient::manifest_work(work.to_string().as_bytes()) {
+        match lenient::manifest_work(&work.to_string()) {
             Ok(read) => {
                 self.works += 1;
                 self.differences.extend(differences::of(&read.object));

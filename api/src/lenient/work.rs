@@ -24,19 +24,19 @@ struct Parts<'a> {
 ///
 /// # Errors
 /// The spec does not match its type, or the text is not a JSON object.
-pub fn manifest_work(text: &[u8]) -> Result<Read<ManifestWork>, serde_json::Error> {
-    if let Ok(object) = serde_json::from_slice(text) {
+pub fn manifest_work(text: &str) -> Result<Read<ManifestWork>, serde_json::Error> {
+    if let Ok(object) = serde_json::from_str(text) {
         return Ok(Read {
             object,
             unreadable: Unreadable::default(),
         });
     }
-    let parts: Parts<'_> = serde_json::from_slice(text)?;
+    let parts: Parts<'_> = serde_json::from_str(text)?;
     let mut unreadable = Unreadable::default();
     let u = &mut unreadable;
     let spec = parts
         .spec
-        .map(|spec| serde_json::from_slice::<Option<_>>(spec.get().as_bytes()))
+        .map(|spec| serde_json::from_str::<Option<_>>(spec.get()))
         .transpose()?;
     let metadata = Fields {
         of: &parts.metadata,
@@ -104,7 +104,7 @@ mod tests {
     }
 
     fn read(object: &Value) -> Read<ManifestWork> {
-        manifest_work(object.to_string().as_bytes()).unwrap()
+        manifest_work(&object.to_string()).unwrap()
     }
 
     #[test]
@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn manifests_keep_their_text_beside_an_unreadable_status() {
         let text = r#"{"metadata": {"name": "w"}, "spec": {"workload": {"manifests": [{"n": 1e3}]}}, "status": {"conditions": 7}}"#;
-        let read = manifest_work(text.as_bytes()).unwrap();
+        let read = manifest_work(text).unwrap();
         assert_eq!(read.unreadable.to_string(), "status.conditions");
         assert_eq!(
             read.object.spec.workload.manifests[0].text(),
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn an_unreadable_spec_is_an_error() {
-        let text = br#"{"metadata": {"name": "w"}, "spec": {"workload": 7}}"#;
+        let text = r#"{"metadata": {"name": "w"}, "spec": {"workload": 7}}"#;
         let error = manifest_work(text).unwrap_err();
         assert!(
             error.to_string().contains("invalid type: integer `7`"),

@@ -44,7 +44,7 @@ impl Manifest {
     /// # Errors
     /// The object does not match the type.
     pub fn read<'a, T: Deserialize<'a>>(&'a self) -> Result<T, serde_json::Error> {
-        serde_json::from_slice(self.text().as_bytes())
+        serde_json::from_str(self.text())
     }
 }
 

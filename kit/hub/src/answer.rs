@@ -57,9 +57,10 @@ impl Answer {
     /// # Errors
     /// The body is not such a value.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, CallError> {
-        serde_json::from_slice(&self.body).map_err(|error| {
-            CallError::new(self.line.asked(), Cause::Unreadable(error.to_string()))
-        })
+        // The whole text at once: to check each string when it is read takes longer.
+        let text =
+            str::from_utf8(&self.body).map_err(|error| self.unreadable(error.to_string()))?;
+        serde_json::from_str(text).map_err(|error| self.unreadable(error.to_string()))
     }
 
     /// The texts of the API server's warnings, safe to show.

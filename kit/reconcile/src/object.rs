@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use serde::Deserialize;
+use serde::de::Error;
 use serde_json::Value;
 
 use crate::trim::{Keep, trim};
@@ -26,7 +27,7 @@ pub struct Item<'a> {
     /// Its metadata.
     pub meta: Meta,
     /// The whole object, as JSON.
-    pub json: &'a [u8],
+    pub json: &'a str,
 }
 
 /// An object from the response to a call.
@@ -35,7 +36,7 @@ pub struct RawObject {
     /// Its metadata.
     pub meta: Meta,
     /// The whole object, as JSON.
-    pub json: Bytes,
+    json: String,
 }
 
 /// The stored metadata. Only the name is required.
@@ -79,9 +80,14 @@ impl<'a> Item<'a> {
     /// Reads the metadata, and skips the rest.
     ///
     /// # Errors
-    /// The JSON is not an object with a name.
+    /// The JSON is not an object with a name, or not UTF-8.
     pub fn read(json: &'a [u8]) -> Result<Self, serde_json::Error> {
-        let Head { metadata: meta } = serde_json::from_slice(json)?;
+        // The whole text at once: to check each string when it is read takes longer.
+        Self::of(str::from_utf8(json).map_err(Error::custom)?)
+    }
+
+    fn of(json: &'a str) -> Result<Self, serde_json::Error> {
+        let Head { metadata: meta } = serde_json::from_str(json)?;
         Ok(Self { meta, json })
     }
 
@@ -90,7 +96,7 @@ impl<'a> Item<'a> {
     /// # Errors
     /// The object is not a `T`.
     pub fn parse<T: Deserialize<'a>>(&self) -> Result<T, serde_json::Error> {
-        serde_json::from_slice(self.json)
+        serde_json::from_str(self.json)
     }
 
     /// Reads the parts that are kept, and skips the rest while reading.
@@ -108,9 +114,10 @@ impl RawObject {
     /// Reads the metadata.
     ///
     /// # Errors
-    /// The JSON is not an object with a name.
+    /// The JSON is not an object with a name, or not UTF-8.
     pub fn read(json: Bytes) -> Result<Self, serde_json::Error> {
-        let Item { meta, .. } = Item::read(&json)?;
+        let json = String::from_utf8(json.into()).map_err(Error::custom)?;
+        let Item { meta, .. } = Item::of(&json)?;
         Ok(Self { meta, json })
     }
 
@@ -127,7 +134,7 @@ impl RawObject {
     /// # Errors
     /// The object is not a `T`.
     pub fn parse<'a, T: Deserialize<'a>>(&'a self) -> Result<T, serde_json::Error> {
-        serde_json::from_slice(&self.json)
+        serde_json::from_str(&self.json)
     }
 }
 

@@ -64,8 +64,8 @@ const ALWAYS: usize = 8;
 ///
 /// # Errors
 /// The text is not JSON, or a kept part is nested more than 128 deep.
-pub fn trim(json: &[u8], keep: &Keep<'_>) -> Result<Value, serde_json::Error> {
-    let mut deserializer = serde_json::Deserializer::from_slice(json);
+pub fn trim(json: &str, keep: &Keep<'_>) -> Result<Value, serde_json::Error> {
+    let mut deserializer = serde_json::Deserializer::from_str(json);
     let value = keep.deserialize(&mut deserializer)?;
     deserializer.end()?;
     Ok(value)

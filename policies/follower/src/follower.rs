@@ -190,7 +190,7 @@ fn row(name: &PolicyName, part: Part) -> Watched<Value> {
         Part::Binding => name.kind.bindings(),
     };
     let kind = GroupVersionResource::new(GROUP, "v1", resource);
-    let whole = |item: &Item<'_>| serde_json::from_slice(item.json);
+    let whole = |item: &Item<'_>| item.parse();
     Watched::new(resource, kind, whole).named(&name.name)
 }
 

@@ -117,7 +117,7 @@ pub(crate) fn definition(item: &Item<'_>) -> Result<Fact, serde_json::Error> {
 
 /// The row of the table of kinds.
 pub(crate) fn permissions(kind: RbacKind) -> Watched<Fact> {
-    let (resource, read): (_, fn(&[u8]) -> _) = match kind {
+    let (resource, read): (_, fn(&str) -> _) = match kind {
         RbacKind::Roles => ("roles", grants::role),
         RbacKind::ClusterRoles => ("clusterroles", grants::role),
         RbacKind::RoleBindings => ("rolebindings", grants::binding),

@@ -66,13 +66,13 @@ pub struct Grants {
 ///
 /// # Errors
 /// It is not a JSON object.
-pub fn role(json: &[u8]) -> Result<Rbac, serde_json::Error> {
+pub fn role(json: &str) -> Result<Rbac, serde_json::Error> {
     #[derive(Deserialize)]
     struct Role<'a> {
         #[serde(borrow, default)]
         rules: Option<&'a RawValue>,
     }
-    let role: Role = serde_json::from_slice(json)?;
+    let role: Role = serde_json::from_str(json)?;
     let mut hasher = DefaultHasher::new();
     role.rules.map(RawValue::get).hash(&mut hasher);
     Ok(Rbac::Role(hasher.finish()))
@@ -82,7 +82,7 @@ pub fn role(json: &[u8]) -> Result<Rbac, serde_json::Error> {
 ///
 /// # Errors
 /// It is not a JSON object with a `roleRef`.
-pub fn binding(json: &[u8]) -> Result<Rbac, serde_json::Error> {
+pub fn binding(json: &str) -> Result<Rbac, serde_json::Error> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Object {
@@ -99,7 +99,7 @@ pub fn binding(json: &[u8]) -> Result<Rbac, serde_json::Error> {
         #[serde(default)]
         namespace: String,
     }
-    let object: Object = serde_json::from_slice(json)?;
+    let object: Object = serde_json::from_str(json)?;
     let subjects = object.subjects.unwrap_or_default();
     let accounts = subjects
         .iter()

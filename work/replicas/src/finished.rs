@@ -73,8 +73,8 @@ impl Finished {
     ///
     /// # Errors
     /// The text is not a ManifestWork.
-    pub fn read(json: &[u8]) -> Result<Option<Self>, serde_json::Error> {
-        let parts: Parts = serde_json::from_slice(json)?;
+    pub fn read(json: &str) -> Result<Option<Self>, serde_json::Error> {
+        let parts: Parts = serde_json::from_str(json)?;
         let option = parts.spec.and_then(|it| it.delete_option);
         let Some(ttl) = option.and_then(|it| it.ttl_seconds_after_finished) else {
             return Ok(None);
@@ -198,7 +198,7 @@ mod tests {
                 "spec": {"deleteOption": {"ttlSecondsAfterFinished": ttl}},
                 "status": {"conditions": conditions},
             });
-            let read = Finished::read(object.to_string().as_bytes()).unwrap();
+            let read = Finished::read(&object.to_string()).unwrap();
             assert_eq!(read.map(|it| it.due), expected, "{sentence}");
         }
     }

@@ -80,8 +80,8 @@ impl ReplicaSet {
     ///
     /// # Errors
     /// The text is not a ManifestWorkReplicaSet. Invalid fields of its status are ignored.
-    pub fn read(json: &[u8]) -> Result<Self, serde_json::Error> {
-        let mut parts: Parts<'_> = serde_json::from_slice(json)?;
+    pub fn read(json: &str) -> Result<Self, serde_json::Error> {
+        let mut parts: Parts<'_> = serde_json::from_str(json)?;
         parts.metadata.remove("managedFields");
         let (spec, template) = match parts.spec {
             Some(spec) => {

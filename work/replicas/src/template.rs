@@ -62,7 +62,7 @@ impl Digest {
         let Some(text) = text else {
             return Self::of(&ManifestWorkSpec::default());
         };
-        match serde_json::from_slice::<Option<ManifestWorkSpec>>(text.get().as_bytes()) {
+        match serde_json::from_str::<Option<ManifestWorkSpec>>(text.get()) {
             Ok(spec) => Self::of(&spec.unwrap_or_default()),
             // Unlike each template: it will be replaced.
             Err(_) => Self(Md5::digest(text.get()).into()),
@@ -96,7 +96,7 @@ impl Template {
     /// The text is not the spec of a ManifestWork.
     pub fn read(text: Option<&RawValue>) -> Result<Self, serde_json::Error> {
         let json = text.map_or("null", RawValue::get);
-        let spec: Option<ManifestWorkSpec> = serde_json::from_slice(json.as_bytes())?;
+        let spec: Option<ManifestWorkSpec> = serde_json::from_str(json)?;
         let spec = spec.unwrap_or_default();
         let fields: Option<Fields> = serde_json::from_str(json)?;
         let mut rules = spec

@@ -98,8 +98,8 @@ impl Work {
     ///
     /// # Errors
     /// The text is not an object with metadata. Invalid fields of its status are ignored.
-    pub fn read(json: &[u8]) -> Result<Option<Self>, serde_json::Error> {
-        let parts: Parts<'_> = serde_json::from_slice(json)?;
+    pub fn read(json: &str) -> Result<Option<Self>, serde_json::Error> {
+        let parts: Parts<'_> = serde_json::from_str(json)?;
         let Metadata {
             name,
             namespace,
@@ -246,7 +246,7 @@ mod tests {
         let managed =
             json!([{"manager": MANAGER, "fieldsV1": {"f:metadata": {"f:labels": fields}}}]);
         let work = json!({"metadata": {"name": "w", "namespace": "c", "labels": labels, "managedFields": managed}});
-        let work = Work::read(work.to_string().as_bytes()).unwrap().unwrap();
+        let work = Work::read(&work.to_string()).unwrap().unwrap();
         assert!(work.labels.len() < 600, "{}", work.labels.len());
         assert!(work.written_labels.len() <= work.labels.len());
         assert_eq!((work.set(), work.placement()), (Some(("n", "s")), "p"));

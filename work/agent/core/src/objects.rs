@@ -91,13 +91,13 @@ pub struct ObjectItem<'a> {
     /// The resourceVersion.
     pub version: &'a str,
     /// The object as JSON.
-    pub json: &'a [u8],
+    pub json: &'a str,
 }
 
 /// An object that is kept as JSON. Its bytes are counted in a sum until it is dropped.
 #[derive(Debug)]
 pub struct Kept {
-    json: Box<[u8]>,
+    json: Box<str>,
     sum: Arc<AtomicUsize>,
 }
 
@@ -448,7 +448,7 @@ impl Prescriptions {
         if entries.is_empty() {
             return Ok(None);
         }
-        let object: Value = serde_json::from_slice(item.json)?;
+        let object: Value = serde_json::from_str(item.json)?;
         let may_cost = |entry: &&Arc<Entry>| {
             may.is_some_and(|it| std::ptr::eq(it, Arc::as_ptr(entry)))
                 || evaluator.waits(&entry.work).is_none()
@@ -472,7 +472,7 @@ impl Prescriptions {
 
 impl Kept {
     /// `None`: it is too large, or too much is kept already.
-    fn new(json: &[u8], sum: &Arc<AtomicUsize>) -> Option<Self> {
+    fn new(json: &str, sum: &Arc<AtomicUsize>) -> Option<Self> {
         let with = |kept: usize| Some(kept + json.len()).filter(|it| *it <= ALL_KEPT);
         let has_room = json.len() <= KEPT && sum.fetch_update(Relaxed, Relaxed, with).is_ok();
         has_room.then(|| Self {
@@ -483,7 +483,7 @@ impl Kept {
 
     /// The object.
     pub fn read(&self) -> Option<Value> {
-        serde_json::from_slice(&self.json).ok()
+        serde_json::from_str(&self.json).ok()
     }
 }
 

@@ -21,17 +21,13 @@ fn account(text: &str) -> Account {
 }
 
 fn rules(verb: &str) -> Rbac {
-    role(
-        json!({"metadata": {"name": "r"}, "rules": [{"verbs": [verb]}]})
-            .to_string()
-            .as_bytes(),
-    )
-    .unwrap()
+    let role = json!({"metadata": {"name": "r"}, "rules": [{"verbs": [verb]}]});
+    super::role(&role.to_string()).unwrap()
 }
 
 fn bound(kind: &str, role: &str, subjects: &Value) -> Rbac {
     let object = json!({"roleRef": {"kind": kind, "name": role}, "subjects": subjects});
-    binding(object.to_string().as_bytes()).unwrap()
+    binding(&object.to_string()).unwrap()
 }
 
 fn to_account(namespace: &str, name: &str) -> Value {
@@ -142,7 +138,7 @@ fn a_changed_binding_concerns_the_accounts_of_before_and_after() {
 
 #[test]
 fn an_object_with_missing_fields_is_read() {
-    assert_eq!(role(b"{}").unwrap(), role(br#"{"kind":"Role"}"#).unwrap());
-    assert!(binding(br#"{"roleRef":{"name":"r"}}"#).is_ok());
-    assert!(binding(b"{}").is_err() && role(b"1").is_err());
+    assert_eq!(role("{}").unwrap(), role(r#"{"kind":"Role"}"#).unwrap());
+    assert!(binding(r#"{"roleRef":{"name":"r"}}"#).is_ok());
+    assert!(binding("{}").is_err() && role("1").is_err());
 }

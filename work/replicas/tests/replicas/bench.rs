@@ -90,9 +90,9 @@ impl Hub {
 
     /// Makes one decision, and carries out the first `most` changes. Returns how many there were.
     pub fn step(&mut self, most: usize) -> usize {
-        let set = ReplicaSet::read(self.set.to_string().as_bytes()).unwrap();
+        let set = ReplicaSet::read(&self.set.to_string()).unwrap();
         let works = self.works.iter().filter_map(|(at, work)| {
-            let work = Work::read(work.to_string().as_bytes()).unwrap()?;
+            let work = Work::read(&work.to_string()).unwrap()?;
             Some((at.clone(), work))
         });
         let works = works.collect();

@@ -81,7 +81,7 @@ impl Reader {
             name,
             uid: "1",
             version: "1",
-            json: json.as_bytes(),
+            json: &json,
         };
         match self.prescriptions.read(0, &item, &self.evaluator, may) {
             Ok(Some(it)) => it.judged.iter().map(|it| it.work.to_string()).collect(),
@@ -143,11 +143,9 @@ fn feedback_and_conditions_of_all_objects_count() {
 #[test]
 fn objects_that_differ_are_kept_up_to_a_sum() {
     let sum = Arc::default();
-    let json = vec![b' '; KEPT];
-    assert!(
-        Kept::new(&vec![b' '; KEPT + 1], &sum).is_none(),
-        "too large"
-    );
+    let json = " ".repeat(KEPT);
+    let too_large = " ".repeat(KEPT + 1);
+    assert!(Kept::new(&too_large, &sum).is_none(), "too large");
     let mut kept: Vec<_> = (0..ALL_KEPT / KEPT)
         .map(|_| Kept::new(&json, &sum))
         .collect();

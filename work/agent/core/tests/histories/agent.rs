@@ -289,7 +289,7 @@ impl Agent {
             name,
             uid: text("uid"),
             version: text("resourceVersion"),
-            json: json.as_bytes(),
+            json: &json,
         };
         let (prescriptions, evaluator) = (&self.view.prescriptions, &self.view.evaluator);
         prescriptions.read(0, &item, evaluator, None).unwrap()
