@@ -1,13 +1,9 @@
 //! The size of ManagedClusters: each row is a write and its decision, of the mutating and of the validating path.
 
-#![allow(clippy::unwrap_used, reason = "a test")]
-
-mod support;
-
+use crate::support::{cluster, decided, deleting, short};
 use berth_rules::object::Cluster;
 use berth_rules::{Change, MutateCluster, Settings, ValidateCluster};
 use serde_json::{Map, Value, json};
-use support::{cluster, decided, deleting, short};
 
 const WAITING: usize = 64 * 1024;
 

@@ -1,16 +1,12 @@
 //! The mutating path of ManagedClusters, bindings and sets: each row is a write and its decision.
 
-#![allow(clippy::unwrap_used, reason = "a test")]
-
-mod support;
-
+use crate::support::{self, NOW, decided, deleting, in_set, short};
 use berth_rules::object::{Binding, CertificateRequest, Cluster, ClusterSet};
 use berth_rules::{
     Change, Decision, FeatureGates, MutateCluster, Rules, Settings, ValidateBinding,
     ValidateClusterSet, ValidateRequest,
 };
 use serde_json::{Value, json};
-use support::{NOW, decided, deleting, in_set, short};
 
 fn mutate(
     old: Option<&Value>,

@@ -1,7 +1,5 @@
 //! Runs the laws on inputs that proptest generates.
 
-#![allow(clippy::unwrap_used, reason = "a test")]
-
 use berth_laws::requests::{agent, alternative_name, subject};
 use proptest::collection::vec;
 use proptest::prelude::*;

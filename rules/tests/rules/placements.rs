@@ -1,16 +1,11 @@
 //! The rules of Placements, as tables and laws.
 
-#![allow(clippy::unwrap_used, reason = "tests")]
-
 use berth_api::Placement as Stored;
 use berth_placement_core::{Rules as Scheduled, Settings as Scheduling};
 use berth_rules::object::Placement;
 use berth_rules::{Change, Decision, DecisionOutcome, Reason, Settings, ValidatePlacement};
 use proptest::prelude::*;
 use serde_json::{Value, json};
-
-mod support;
-use support::{decided, deleting, short};
 
 fn placement(spec: Value) -> Value {
     json!({

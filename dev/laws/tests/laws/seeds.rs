@@ -3,8 +3,6 @@
 //! Seeds of reviews are the recorded reviews, reduced to the fields that the rules read. After new recordings, update them with
 //! `BERTH_GENERATE=1 cargo test -p berth-laws`.
 
-#![allow(clippy::unwrap_used, reason = "a test")]
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};

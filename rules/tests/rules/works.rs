@@ -1,7 +1,5 @@
 //! The rules of ManifestWorks and ManifestWorkReplicaSets, as tables and laws.
 
-#![allow(clippy::unwrap_used, reason = "tests")]
-
 use berth_rules::object::{ManifestWork, ReplicaSet};
 use berth_rules::{
     Change, Decision, DecisionOutcome, FeatureGates, Question, Rules, Settings, ValidateReplicaSet,
@@ -9,9 +7,6 @@ use berth_rules::{
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
-
-mod support;
-use support::{NOW, decided, deleting, short};
 
 /// A ManifestWork, or a ManifestWorkReplicaSet with such a template.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,7 +1,5 @@
 //! Runs the laws of reviews on recorded reviews of a kube-apiserver with random changes.
 
-#![allow(clippy::unwrap_used, reason = "a test")]
-
 use std::fs;
 use std::sync::LazyLock;
 

@@ -1,22 +1,16 @@
 //! A short notation for changes and answers in tables.
 
-#![allow(
-    dead_code,
-    unreachable_pub,
-    reason = "each test binary uses its own part"
-)]
-
 use berth_rules::{
     Answer, Answers, Change, Decision, DecisionOutcome, Namespace, Question, Rules, Settings,
 };
 use serde_json::{Value, json};
 
 /// The time of every decision.
-pub const NOW: &str = "2026-11-21T12:00:00Z";
+pub(crate) const NOW: &str = "2026-11-21T12:00:00Z";
 
 /// The facts of the hub in a row, as words: `accept`, `join:SET`, `join:*`, `agent` (the requester is an agent), `bind:SET`, `execute-as:USER`, `terminating`, `own` (the namespace is the cluster's),
 /// `binding:NAME`, `accepted`, `set:NAME`; the prefix `?` makes a fact unknown.
-pub fn answer(question: &Question, facts: &[&str]) -> Answer {
+pub(crate) fn answer(question: &Question, facts: &[&str]) -> Answer {
     let fact = match question {
         Question::Permission(permission) if permission.subresource == "accept" => {
             "accept".to_owned()
@@ -61,7 +55,7 @@ pub fn answer(question: &Question, facts: &[&str]) -> Answer {
     facts.contains(&fact.as_str()).into()
 }
 
-pub fn answered(questions: Vec<Question>, facts: &[&str]) -> Vec<(Question, Answer)> {
+pub(crate) fn answered(questions: Vec<Question>, facts: &[&str]) -> Vec<(Question, Answer)> {
     questions
         .into_iter()
         .map(|question| {
@@ -72,7 +66,7 @@ pub fn answered(questions: Vec<Question>, facts: &[&str]) -> Vec<(Question, Answ
 }
 
 /// Decides a change with these rules on a hub with these facts.
-pub fn decided<'o, R: Rules>(
+pub(crate) fn decided<'o, R: Rules>(
     change: &Change<'_, R::Object<'o>>,
     settings: &Settings,
     facts: &[&str],
@@ -83,7 +77,7 @@ pub fn decided<'o, R: Rules>(
 }
 
 /// A decision in short: `allow`, or the code and the reasons; then `~` and the number of warnings.
-pub fn short(decision: &Decision) -> String {
+pub(crate) fn short(decision: &Decision) -> String {
     let outcome = match &decision.outcome {
         DecisionOutcome::Allowed => "allow".to_owned(),
         DecisionOutcome::Malformed(faults) => {
@@ -115,7 +109,7 @@ pub fn short(decision: &Decision) -> String {
 }
 
 /// A ManagedCluster with these labels and this spec.
-pub fn cluster(labels: Value, spec: Value) -> Value {
+pub(crate) fn cluster(labels: Value, spec: Value) -> Value {
     json!({
         "apiVersion": "cluster.open-cluster-management.io/v1",
         "kind": "ManagedCluster",
@@ -125,12 +119,12 @@ pub fn cluster(labels: Value, spec: Value) -> Value {
 }
 
 /// The label that adds a cluster to a set.
-pub fn in_set(set: &str) -> Value {
+pub(crate) fn in_set(set: &str) -> Value {
     json!({ "cluster.open-cluster-management.io/clusterset": set })
 }
 
 /// Marks the object as being deleted.
-pub fn deleting(mut object: Value) -> Value {
+pub(crate) fn deleting(mut object: Value) -> Value {
     object["metadata"]["deletionTimestamp"] = "2026-11-21T00:00:00Z".into();
     object
 }

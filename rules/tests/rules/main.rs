@@ -1,0 +1,10 @@
+//! The tables of the rules: each row is a write and its decision.
+
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod other_kinds;
+mod placements;
+mod size;
+mod support;
+mod validate;
+mod works;
