@@ -125,18 +125,6 @@ pub enum TaintEffect {
 
 text_of!(TaintEffect: NoSelect, PreferNoSelect, NoSelectIfNew);
 
-impl TaintEffect {
-    /// The effect as it is written.
-    pub fn as_str(&self) -> &str {
-        match self {
-            Self::NoSelect => "NoSelect",
-            Self::PreferNoSelect => "PreferNoSelect",
-            Self::NoSelectIfNew => "NoSelectIfNew",
-            Self::Other(other) => other,
-        }
-    }
-}
-
 /// The observed state of the cluster, most of it reported by its agent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]

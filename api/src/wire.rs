@@ -68,12 +68,19 @@ impl<T> Visitor<'_> for TextVisitor<T> {
 /// serde's `untagged` would do the same, but its errors neither say what was found, nor are they where the value is.
 macro_rules! text_of {
     ($type:ident: $($variant:ident $(= $text:literal)?),+) => {
-        impl serde::Serialize for $type {
-            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.serialize_str(match self {
+        impl $type {
+            /// The value as it is written.
+            pub fn as_str(&self) -> &str {
+                match self {
                     $(Self::$variant => crate::wire::text_of!(@ $variant $($text)?),)+
                     Self::Other(text) => text,
-                })
+                }
+            }
+        }
+
+        impl serde::Serialize for $type {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.as_str())
             }
         }
 

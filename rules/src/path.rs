@@ -6,11 +6,18 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
+use berth_api::text::shorten;
+
+use crate::display::Plain;
+
 /// The maximum number of parts of a path. No field that the gate reads is deeper.
 const DEEPEST: usize = 16;
 
 /// The maximum length of a key in a path, in bytes of its text. The rest is cut.
 const LONGEST_KEY: usize = 128;
+
+/// The maximum length of an error in bytes.
+const LONGEST_ERROR: usize = 512;
 
 /// An object or a list that the position is in.
 enum Level {
@@ -46,6 +53,12 @@ pub fn explain_in(field: &str, text: &[u8], error: &serde_json::Error) -> String
         path if path.starts_with('[') => format!("{field}{explained}"),
         _ => format!("{field}.{explained}"),
     }
+}
+
+/// Returns the error of the decoder of a spec with the path of the field, fit for a message.
+pub(crate) fn explain_spec(text: &str, error: &serde_json::Error) -> String {
+    let error = explain_in("spec", text.as_bytes(), error);
+    Plain(&shorten(&error, LONGEST_ERROR)).to_string()
 }
 
 /// Returns why a value is not of a type, with the path of the field; `field` is that of the value. `None`: it is.

@@ -329,28 +329,20 @@ fn strategy(strategy: Option<&UpdateStrategy>) -> String {
     let Some(strategy) = strategy else {
         return "Update".to_owned();
     };
-    match &strategy.r#type {
-        UpdateStrategyType::Update => "Update".to_owned(),
-        UpdateStrategyType::CreateOnly => "CreateOnly".to_owned(),
-        UpdateStrategyType::ReadOnly => "ReadOnly".to_owned(),
-        UpdateStrategyType::Other(other) => other.clone(),
-        UpdateStrategyType::ServerSideApply => {
-            let settings = strategy.server_side_apply.clone().unwrap_or_default();
-            let ignored: usize = (settings.ignore_fields.iter())
-                .map(|it| {
-                    it.json_paths.len() + it.json_pointers.len() + it.jq_path_expressions.len()
-                })
-                .sum();
-            let mut said = "ServerSideApply".to_owned();
-            if settings.force {
-                said.push_str(",force");
-            }
-            if ignored > 0 {
-                said.push_str(&format!(",ignores {ignored}"));
-            }
-            said
+    let mut said = strategy.r#type.as_str().to_owned();
+    if strategy.r#type == UpdateStrategyType::ServerSideApply {
+        let settings = strategy.server_side_apply.clone().unwrap_or_default();
+        let ignored: usize = (settings.ignore_fields.iter())
+            .map(|it| it.json_paths.len() + it.json_pointers.len() + it.jq_path_expressions.len())
+            .sum();
+        if settings.force {
+            said.push_str(",force");
+        }
+        if ignored > 0 {
+            said.push_str(&format!(",ignores {ignored}"));
         }
     }
+    said
 }
 
 fn feedback(rules: &Rules<'_>) -> String {

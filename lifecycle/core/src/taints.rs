@@ -85,12 +85,7 @@ fn note(taints: &[Taint]) -> String {
             time_added,
             value,
         } = taint;
-        let effect = match effect {
-            TaintEffect::NoSelect => "NoSelect",
-            TaintEffect::PreferNoSelect => "PreferNoSelect",
-            TaintEffect::NoSelectIfNew => "NoSelectIfNew",
-            TaintEffect::Other(other) => other,
-        };
+        let effect = effect.as_str();
         let time = time_added.as_ref().map_or_else(
             || "0001-01-01 00:00:00 +0000 UTC".to_owned(),
             |time| time.0.strftime("%Y-%m-%d %H:%M:%S +0000 UTC").to_string(),

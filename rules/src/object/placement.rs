@@ -1,17 +1,12 @@
 //! The spec of a Placement, which is decoded only if the change concerns it.
 
 use berth_api::placement::PlacementSpec;
-use berth_api::text::shorten;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::counted::{Counter, Limit};
 use super::{GuardedObject, LONGEST_LIST, MOST_VALUES, Metadata, Text, metadata, or_default};
-use crate::display::Plain;
-use crate::path::explain_in;
-
-/// The maximum length of an error in bytes.
-const LONGEST_ERROR: usize = 512;
+use crate::path::explain_spec;
 
 /// The fields of a Placement that rules read.
 #[derive(Clone, Debug, Default, serde::Deserialize)]
@@ -91,10 +86,7 @@ impl Placement<'_> {
         let text = self.spec.map_or("null", RawValue::get);
         let mut json = serde_json::Deserializer::from_str(text);
         let spec = Option::<PlacementSpec>::deserialize(counter.watch(&mut json));
-        let spec = spec.map_err(|error| {
-            let error = explain_in("spec", text.as_bytes(), &error);
-            Plain(&shorten(&error, LONGEST_ERROR)).to_string()
-        })?;
+        let spec = spec.map_err(|error| explain_spec(text, &error))?;
         let spec = spec.unwrap_or_default();
         let selectors = spec
             .predicates

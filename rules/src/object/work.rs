@@ -3,7 +3,6 @@
 //! Manifests are not decoded: they are kept as the text of the request, without a copy ([`Manifests`]). A tree of values would take
 //! twenty times the memory.
 
-use berth_api::text::shorten;
 use berth_api::work::{
     DeleteOption, LocalPlacementReference, ManifestConfigOption, ManifestWorkExecutor,
 };
@@ -15,11 +14,7 @@ use super::counted::{Counter, Limit};
 use super::placement::TooMany;
 use super::shape::object;
 use super::{GuardedObject, Metadata, Text, metadata, or_default};
-use crate::display::Plain;
-use crate::path::explain_in;
-
-/// The maximum length of an error in bytes.
-const LONGEST_ERROR: usize = 512;
+use crate::path::explain_spec;
 
 /// The maximum number of manifests. As many of the smallest ones do not fit OCM's limit of bytes.
 pub const MOST_MANIFESTS: usize = 10_000;
@@ -223,7 +218,7 @@ impl<'a> HoldsWork<'a> for ReplicaSet<'a> {
 
 fn read_texts<'a, T: Deserialize<'a> + Default>(text: &'a str) -> Result<T, String> {
     let mut json = serde_json::Deserializer::from_str(text);
-    object(&mut json).map_err(|error| explained(text, &error))
+    object(&mut json).map_err(|error| explain_spec(text, &error))
 }
 
 fn read_counted<'a, T: Deserialize<'a>>(
@@ -232,13 +227,8 @@ fn read_counted<'a, T: Deserialize<'a>>(
     let counter = Counter::new(&LIMITS);
     let mut json = serde_json::Deserializer::from_str(text);
     let read = T::deserialize(counter.watch(&mut json));
-    let read = read.map_err(|error| explained(text, &error))?;
+    let read = read.map_err(|error| explain_spec(text, &error))?;
     Ok((read, counter.counts()))
-}
-
-fn explained(text: &str, error: &serde_json::Error) -> String {
-    let error = explain_in("spec", text.as_bytes(), error);
-    Plain(&shorten(&error, LONGEST_ERROR)).to_string()
 }
 
 // === impl ReadWork ===
