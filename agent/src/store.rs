@@ -98,7 +98,7 @@ impl Secrets {
         let encoded: Value = Value::Object(data.iter().map(encode).collect());
         let call = match before {
             None => Call::post(
-                format!("/api/v1/namespaces/{}/secrets", self.namespace),
+                self.path(""),
                 json!({
                     "apiVersion": "v1",
                     "kind": "Secret",
@@ -140,6 +140,7 @@ impl Secrets {
         }
     }
 
+    /// The path of a Secret, or of all if the name is empty.
     fn path(&self, name: &str) -> String {
         object_path(("", "v1", "secrets"), &self.namespace, name)
     }

@@ -17,6 +17,7 @@ pub mod inventory;
 pub mod labels;
 pub mod lenient;
 pub mod names;
+pub mod path;
 pub mod placement;
 pub mod placement_decision;
 pub mod plan;

@@ -1,5 +1,6 @@
 //! Questions to the hub about the callers of our own ports: whose token it is, and what the user may do.
 
+use berth_api::path::SUBJECT_ACCESS_REVIEWS;
 use berth_hub::{Call, CallError, HubApi, LargeResponses};
 use berth_serve::door::{Access, Authority, Caller, LONGEST, ResourceAccess};
 use k8s_openapi::api::authentication::v1::{TokenReview, TokenReviewSpec};
@@ -62,8 +63,9 @@ impl Authority for Reviews {
             },
             ..SubjectAccessReview::default()
         };
-        let path = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
-        let status = review(&self.0, path, &asked).await?.status;
+        let status = review(&self.0, SUBJECT_ACCESS_REVIEWS, &asked)
+            .await?
+            .status;
         Ok(status.is_some_and(|status| status.allowed))
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use base64::prelude::{BASE64_STANDARD, Engine};
 use berth_certs::managed::Root;
-use berth_hub::{Authorities, ServerAddress};
+use berth_hub::{Authorities, ServerAddress, object_path};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::authentication::v1::SelfSubjectReview;
 use k8s_openapi::api::core::v1::Secret;
@@ -54,7 +54,7 @@ impl Issuer<'_> {
             "kind": "TokenRequest",
             "spec": {"expirationSeconds": self.lifetime.as_secs()},
         });
-        let path = format!("/api/v1/namespaces/{NAMESPACE}/serviceaccounts/{ACCOUNT}/token");
+        let path = object_path(("", "v1", "serviceaccounts"), NAMESPACE, ACCOUNT) + "/token";
         let answer = self.hub.post(path, &request).await?;
         let status = &answer["status"];
         let token = status["token"].as_str().filter(|token| !token.is_empty());

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use berth_api::lenient;
+use berth_api::{groups, lenient};
+use berth_hub::object_path;
 use clap_complete::engine::ArgValueCandidates;
 use serde_json::{Value, json};
 
@@ -20,7 +21,7 @@ const DIFFERS: u8 = 1;
 /// The exit code of an error.
 pub(super) const FAILURE: u8 = 2;
 
-const WORKS: &str = "/apis/work.open-cluster-management.io/v1/manifestworks";
+const WORKS: (&str, &str, &str) = (groups::WORK, "v1", groups::MANIFEST_WORKS);
 
 const EXAMPLES: &str = "\
 Examples:
@@ -88,13 +89,7 @@ struct Found {
 /// The hub cannot be used, a ManifestWork that was named does not exist, or the output cannot be written.
 pub(super) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let hub = HubConnection::of(&args.hub).await?;
-    let path = match &args.namespace {
-        Some(namespace) => WORKS.replace(
-            "manifestworks",
-            &format!("namespaces/{namespace}/manifestworks"),
-        ),
-        None => WORKS.to_owned(),
-    };
+    let path = object_path(WORKS, args.namespace.as_deref().unwrap_or_default(), "");
     let mut found = Found::default();
     let mut take = |work: Option<Value>| match work {
         Some(work) => found.add(&work, &args.names),

@@ -6,7 +6,7 @@ use berth_agent_core::addons::status::Rotation;
 use berth_agent_core::addons::token::{self, Standing, Token};
 use berth_agent_core::addons::wanted::Registration;
 use berth_agent_core::held::SecretData;
-use berth_hub::{Call, HubApi};
+use berth_hub::{Call, HubApi, object_path};
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::json;
@@ -124,7 +124,7 @@ impl<'a> TokenContent<'a> {
         let Token {
             account, seconds, ..
         } = self.of;
-        let path = format!("/api/v1/namespaces/{cluster}/serviceaccounts/{account}/token");
+        let path = object_path(("", "v1", "serviceaccounts"), cluster, account) + "/token";
         let request = json!({
             "apiVersion": "authentication.k8s.io/v1",
             "kind": "TokenRequest",

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use berth_agent_core::lease::{pause, pause_after_failure};
-use berth_hub::{Call, CallError, HubApi};
+use berth_hub::{Call, CallError, HubApi, object_path};
 use berth_lease::Term;
 use berth_reconcile::Handle;
 use jiff::Timestamp;
@@ -59,8 +59,10 @@ impl Keeper {
         Self {
             hub,
             term,
-            path: format!(
-                "/apis/coordination.k8s.io/v1/namespaces/{cluster}/leases/managed-cluster-lease"
+            path: object_path(
+                ("coordination.k8s.io", "v1", "leases"),
+                cluster,
+                "managed-cluster-lease",
             ),
             counts,
             pace,

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use berth_hub::object_path;
 use http::header::{CONTENT_TYPE, WARNING};
 use http::{Method, Request};
 use http_body_util::BodyExt;
@@ -195,20 +196,12 @@ fn path_of(object: &Value) -> anyhow::Result<String> {
     let (api_version, kind) = (text(&object["apiVersion"]), text(&object["kind"]));
     let name = text(&object["metadata"]["name"]);
     let namespace = text(&object["metadata"]["namespace"]);
-    let root = if api_version.contains('/') {
-        "apis"
-    } else {
-        "api"
-    };
+    let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
     // All these kinds have regular plurals.
     let plural = format!("{}s", kind.to_lowercase());
     anyhow::ensure!(
         !kind.is_empty() && !name.is_empty(),
         "an object without kind or name"
     );
-    Ok(if namespace.is_empty() {
-        format!("/{root}/{api_version}/{plural}/{name}")
-    } else {
-        format!("/{root}/{api_version}/namespaces/{namespace}/{plural}/{name}")
-    })
+    Ok(object_path((group, version, &plural), &namespace, &name))
 }

@@ -45,24 +45,6 @@ pub struct Call {
     pub(crate) at_most: usize,
 }
 
-/// Encodes one segment of a path, such as a name or a version: what it holds begins no other segment and no query. Colons stay, which
-/// names of RBAC objects have.
-pub fn segment(text: &str) -> Cow<'_, str> {
-    let stays = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~:".contains(&byte);
-    if text.bytes().all(stays) {
-        return text.into();
-    }
-    let mut encoded = String::with_capacity(text.len() + 8);
-    for byte in text.bytes() {
-        if stays(byte) {
-            encoded.push(char::from(byte));
-        } else {
-            encoded.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    encoded.into()
-}
-
 // === impl Call ===
 
 impl Call {
@@ -185,21 +167,6 @@ impl Call {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_segment_begins_no_other_and_no_query() {
-        for (text, encoded) in [
-            ("v1", "v1"),
-            ("system:node-1_a.b~", "system:node-1_a.b~"),
-            ("v1?x=", "v1%3Fx%3D"),
-            ("v1#", "v1%23"),
-            ("a/b", "a%2Fb"),
-            ("a%2Fb", "a%252Fb"),
-            ("a b&ü", "a%20b%26%C3%BC"),
-        ] {
-            assert_eq!(segment(text), encoded);
-        }
-    }
 
     #[test]
     fn a_call_is_named_as_a_role_would_grant_it() {

@@ -32,10 +32,12 @@ mod connections;
 mod error;
 mod kubeconfig;
 mod lenient;
-mod path;
 mod sizes;
 mod tls;
 mod values;
+
+/// The paths of requests.
+pub use berth_api::path::{group_path, object_path, query_value, segment, version_path};
 
 pub use access::{Access, ActAs, ConnectError, Sharing, Timing};
 pub use answer::{Answer, Chunks};
@@ -43,11 +45,10 @@ pub use api::HubApi;
 pub use asked::{Asked, Resource};
 pub use backoff::Backoff;
 pub use call::{
-    APPLY_PATCH, Call, JSON, JSON_PATCH, MERGE_PATCH, METADATA, METADATA_LIST, RequestBody, segment,
+    APPLY_PATCH, Call, JSON, JSON_PATCH, MERGE_PATCH, METADATA, METADATA_LIST, RequestBody,
 };
 pub use error::{CallError, Cause, Details, Refusal, StatusCause, causes, optional};
 pub use kubeconfig::{
     Authorities, Endpoint, ServerAddress, contexts, endpoint, endpoint_in, files, server_address,
 };
-pub use path::{object_path, query_value, version_path};
 pub use sizes::{LARGE_AT_ONCE, LONGEST_RESPONSE, LargeResponses, ResponseBound, USUAL_RESPONSE};

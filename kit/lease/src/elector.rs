@@ -7,7 +7,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use berth_hub::{Backoff, Call, CallError, HubApi, optional};
+use berth_hub::{Backoff, Call, CallError, HubApi, object_path, optional};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
@@ -99,9 +99,10 @@ impl Elector {
     fn new(hub: HubApi, params: LeaseParams, claims: watch::Sender<Arc<Claim>>) -> Self {
         Self {
             hub,
-            path: format!(
-                "/apis/coordination.k8s.io/v1/namespaces/{}/leases",
-                params.namespace
+            path: object_path(
+                ("coordination.k8s.io", "v1", "leases"),
+                &params.namespace,
+                "",
             ),
             me: Candidate {
                 identity: params.identity.name().to_owned(),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use berth_api::plan::Event;
 use berth_api::text::cut_bytes;
+use berth_hub::object_path;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -11,6 +12,9 @@ use tokio::sync::mpsc;
 
 use crate::metrics::Metrics;
 use crate::writer::Writer;
+
+/// Group, version and resource of Events.
+const EVENTS: (&str, &str, &str) = ("events.k8s.io", "v1", "events");
 
 /// Upper bound on Events that wait to be sent. More are dropped, to relieve a busy API server.
 const WAITING: usize = 1000;
@@ -76,7 +80,7 @@ impl Events {
         let send = async move {
             while let Some((server, event)) = waiting.recv().await {
                 let namespace = event["metadata"]["namespace"].as_str().unwrap_or("default");
-                let path = format!("/apis/events.k8s.io/v1/namespaces/{namespace}/events");
+                let path = object_path(EVENTS, namespace, "");
                 let Some(writer) = writers.get(server) else {
                     continue;
                 };

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use berth_api::path::SUBJECT_ACCESS_REVIEWS;
 use berth_reconcile::queue::Next;
 use berth_reconcile::{Handle, ROUNDS, Reference, Refusal, Regarding, WriteOutcome, failed, now};
 use serde_json::{Value, json};
@@ -68,10 +69,9 @@ pub(crate) async fn reconcile(on: &Handle<Lifecycle>, name: &str) -> Next {
                     "kind": "SubjectAccessReview",
                     "spec": review,
                 });
-                let path = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
                 match on
                     .writer(0)
-                    .post(path, &body)
+                    .post(SUBJECT_ACCESS_REVIEWS, &body)
                     .await
                     .and_then(|it| allowed(&it))
                 {

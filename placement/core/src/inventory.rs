@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use berth_api::cluster_set::Membership;
+use berth_api::path::object_path;
 use berth_api::{
     AddOnPlacementScore, ManagedClusterSet, Placement, PlacementDecision, groups, labels, lenient,
 };
@@ -113,11 +114,8 @@ impl Source {
     /// The path of the collection, of one namespace or of all.
     #[must_use]
     pub fn path(self, namespace: Option<&str>) -> String {
-        let (group, version, resource) = (groups::CLUSTER, self.version(), self.resource());
-        match namespace {
-            Some(namespace) => format!("/apis/{group}/{version}/namespaces/{namespace}/{resource}"),
-            None => format!("/apis/{group}/{version}/{resource}"),
-        }
+        let kind = (groups::CLUSTER, self.version(), self.resource());
+        object_path(kind, namespace.unwrap_or_default(), "")
     }
 
     fn version(self) -> &'static str {

@@ -7,7 +7,7 @@ use berth_api::GroupVersionResource;
 use berth_certs::issue::IssueError;
 use berth_certs::managed::state::ANNOTATIONS;
 use berth_certs::managed::{Bundle, Content, Reading, Shape, State};
-use berth_hub::{Call, CallError, HubApi, JSON_PATCH, optional};
+use berth_hub::{Call, CallError, HubApi, JSON_PATCH, object_path, optional};
 use berth_lease::Term;
 use berth_reconcile::{Item, WatchError, Watched};
 use jiff::Timestamp;
@@ -15,6 +15,9 @@ use serde_json::{Map, Value, json};
 
 use crate::called::Called;
 use crate::settings::{Place, Registration};
+
+/// Group and version of registrations.
+const REGISTRATIONS: (&str, &str) = ("admissionregistration.k8s.io", "v1");
 
 /// The longest time for a request.
 const LONGEST: Duration = Duration::from_secs(10);
@@ -91,22 +94,19 @@ impl Objects {
     /// A registration, to be followed: only that it changes.
     pub(crate) fn watched_registration(registration: &Registration) -> Watched<()> {
         let resource = registration.resource();
-        let kind = GroupVersionResource::new("admissionregistration.k8s.io", "v1", resource);
+        let kind = GroupVersionResource::new(REGISTRATIONS.0, REGISTRATIONS.1, resource);
         Watched::new(resource, kind, |_| Ok(())).named(&registration.name)
     }
 
     /// The path of the Secret.
     fn secret_path(&self) -> String {
-        format!(
-            "/api/v1/namespaces/{}/secrets/{}",
-            self.namespace, self.name
-        )
+        object_path(("", "v1", "secrets"), &self.namespace, &self.name)
     }
 
     /// The path of a registration.
     fn registration_path(registration: &Registration) -> String {
-        let (resource, name) = (registration.resource(), &registration.name);
-        format!("/apis/admissionregistration.k8s.io/v1/{resource}/{name}")
+        let kind = (REGISTRATIONS.0, REGISTRATIONS.1, registration.resource());
+        object_path(kind, "", &registration.name)
     }
 
     /// The name of the Secret in messages.

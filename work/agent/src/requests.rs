@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use berth_api::path::SUBJECT_ACCESS_REVIEWS;
 use berth_hub::{Call, CallError};
 use berth_reconcile::{Handle, RawObject};
 use berth_work_agent_core::Entry;
@@ -11,9 +12,6 @@ use serde_json::{Value, json};
 use super::facts::Kind;
 use super::world::{Agent, change};
 use super::{MANAGED, table};
-
-/// The path of SubjectAccessReviews.
-const REVIEWS: &str = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
 
 /// Asks the managed cluster's API server.
 ///
@@ -28,7 +26,7 @@ pub(super) async fn is_allowed(
         "kind": "SubjectAccessReview",
         "spec": review,
     });
-    let call = Call::post(REVIEWS, body.to_string());
+    let call = Call::post(SUBJECT_ACCESS_REVIEWS, body.to_string());
     let review: Value = on.writer(MANAGED).send(call).await?.json()?;
     Ok(review["status"]["allowed"] == true)
 }

@@ -1,6 +1,6 @@
 //! What an API server serves: the kinds of a version, and where a kind is served that a version does not have.
 
-use berth_hub::{Call, segment, version_path};
+use berth_hub::{Call, group_path, version_path};
 use berth_reconcile::{Handle, Refusal, Writer, now};
 use berth_work_agent_core::{Kinds, Mapped, Unmapped};
 use serde::Deserialize;
@@ -105,7 +105,7 @@ async fn kinds(cluster: &Writer, group: &str, version: &str) -> Result<Kinds, Re
 /// The apiVersion in which a kind is served that its own apiVersion does not have.
 async fn elsewhere(cluster: &Writer, (group, version): (&str, &str), kind: &str) -> Option<String> {
     for candidate in groups(group, kind) {
-        let path = format!("/apis/{}", segment(candidate));
+        let path = group_path(candidate);
         let found: Group = read(cluster, path).await.ok()?;
         let versions = found.versions.into_iter().map(|it| it.version);
         let others = versions.filter(|it| (candidate, &**it) != (group, version));

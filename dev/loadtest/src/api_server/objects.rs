@@ -1,5 +1,6 @@
 //! The objects of a run on a hub, and their names.
 
+use berth_api::path::object_path;
 use berth_api::{groups, labels};
 use serde_json::{Value, json};
 
@@ -128,11 +129,8 @@ pub(super) fn clusters() -> String {
 }
 
 fn collection(version: &str, namespace: Option<&str>, resource: &str) -> String {
-    let group = groups::CLUSTER;
-    match namespace {
-        None => format!("/apis/{group}/{version}/{resource}"),
-        Some(namespace) => format!("/apis/{group}/{version}/namespaces/{namespace}/{resource}"),
-    }
+    let kind = (groups::CLUSTER, version, resource);
+    object_path(kind, namespace.unwrap_or_default(), "")
 }
 
 /// Returns the path of an object of a collection (over all namespaces), from its metadata.

@@ -1,5 +1,6 @@
 //! Applying manifests, and the paths of objects.
 
+use berth_api::path::{object_path, version_path};
 use berth_manifests::files;
 use berth_manifests::webhooks::WEBHOOKS;
 use serde_json::Value;
@@ -67,13 +68,14 @@ pub fn kind_of(object: &Value) -> (&'static str, bool) {
 /// The path of all objects of this one's kind and namespace.
 pub fn collection_of(object: &Value) -> String {
     let version = object["apiVersion"].as_str().unwrap();
-    let root = if version.contains('/') { "apis" } else { "api" };
-    let namespace = match (kind_of(object).1, &object["metadata"]["namespace"]) {
-        (true, Value::String(namespace)) => format!("namespaces/{namespace}/"),
-        (true, _) => "namespaces/default/".to_owned(),
-        (false, _) => String::new(),
+    let (group, version) = version.split_once('/').unwrap_or(("", version));
+    let (resource, is_namespaced) = kind_of(object);
+    let namespace = match &object["metadata"]["namespace"] {
+        _ if !is_namespaced => "",
+        Value::String(namespace) => namespace,
+        _ => "default",
     };
-    format!("/{root}/{version}/{namespace}{}", kind_of(object).0)
+    object_path((group, version, resource), namespace, "")
 }
 
 /// The path of this object.
@@ -111,7 +113,7 @@ async fn served(admin: &Person, definition: &Value) {
     let (plural, kind) = (&spec["names"]["plural"], &spec["names"]["kind"]);
     for version in spec["versions"].as_array().unwrap() {
         let version = version["name"].as_str().unwrap();
-        let api = format!("/apis/{group}/{version}");
+        let api = version_path(group, version);
         let wanted = [
             (format!("{api}/{}", plural.as_str().unwrap()), ""),
             (api, plural.as_str().unwrap()),

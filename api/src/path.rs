@@ -1,14 +1,42 @@
-//! The paths of an API server: the only place that writes them.
+//! The paths of an API server: the only place that makes them of parts.
 
-use crate::segment;
+use std::borrow::Cow;
 
-/// Returns the path of a version of a group, such as `/api/v1` and `/apis/apps/v1`. The core group is empty.
-pub fn version_path(group: &str, version: &str) -> String {
-    let version = segment(version);
-    match group {
-        "" => format!("/api/{version}"),
-        group => format!("/apis/{}/{version}", segment(group)),
+/// The path of SubjectAccessReviews.
+pub const SUBJECT_ACCESS_REVIEWS: &str = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
+
+/// Encodes one segment of a path, such as a name or a version: what it holds begins no other segment and no query. Colons stay, which
+/// names of RBAC objects have.
+pub fn segment(text: &str) -> Cow<'_, str> {
+    let stays = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~:".contains(&byte);
+    if text.bytes().all(stays) {
+        return text.into();
     }
+    let mut encoded = String::with_capacity(text.len() + 8);
+    for byte in text.bytes() {
+        if stays(byte) {
+            encoded.push(char::from(byte));
+        } else {
+            encoded.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    encoded.into()
+}
+
+/// Returns the path of a group, such as `/api` and `/apis/apps`. The core group is empty.
+pub fn group_path(group: &str) -> String {
+    match group {
+        "" => "/api".to_owned(),
+        group => format!("/apis/{}", segment(group)),
+    }
+}
+
+/// Returns the path of a version of a group, such as `/api/v1` and `/apis/apps/v1`.
+pub fn version_path(group: &str, version: &str) -> String {
+    let mut path = group_path(group);
+    path.push('/');
+    path.push_str(&segment(version));
+    path
 }
 
 /// Returns the path of an object by group, version and resource, or of the collection if the name is empty. The namespace of a
@@ -48,6 +76,21 @@ pub fn query_value(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_segment_begins_no_other_and_no_query() {
+        for (text, encoded) in [
+            ("v1", "v1"),
+            ("system:node-1_a.b~", "system:node-1_a.b~"),
+            ("v1?x=", "v1%3Fx%3D"),
+            ("v1#", "v1%23"),
+            ("a/b", "a%2Fb"),
+            ("a%2Fb", "a%252Fb"),
+            ("a b&ü", "a%20b%26%C3%BC"),
+        ] {
+            assert_eq!(segment(text), encoded);
+        }
+    }
 
     #[test]
     fn each_part_is_one_segment() {
