@@ -10,6 +10,7 @@ use berth_reconcile::{First, Item, Keep, Watched};
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::Config;
 use crate::facts::{DecisionFacts, PlacementFacts};
 use crate::needs::Needs;
 use crate::sig::SliceFacts;
@@ -43,96 +44,162 @@ pub(crate) enum Fact {
     Slice(SliceFacts),
 }
 
+/// A row of the table of kinds.
+struct Row {
+    /// The name in metrics and logs.
+    name: &'static str,
+    /// Group, version, and resource.
+    resource: (&'static str, &'static str, &'static str),
+    /// Whether it is watched.
+    is_needed: fn(Config) -> bool,
+    /// Which of its objects are watched.
+    which: fn(Watched<Fact>) -> Watched<Fact>,
+    /// What is kept of an object. `Needs`: what is kept of ManagedClusters.
+    read: fn(&Item<'_>, Settings, &Needs) -> Result<Fact, serde_json::Error>,
+}
+
 // === impl Kind ===
 
 impl Kind {
-    /// The kinds that the controller cannot do without.
-    pub(crate) const NEEDED: [Self; 6] = [
+    const ALL: [Self; 7] = [
         Self::Placement,
         Self::Decision,
         Self::Cluster,
         Self::Set,
         Self::Binding,
         Self::Scores,
+        Self::Slice,
     ];
+
+    /// The table of kinds.
+    const fn row(self) -> Row {
+        match self {
+            Self::Placement => Row {
+                name: groups::PLACEMENTS,
+                resource: (groups::CLUSTER, "v1beta1", groups::PLACEMENTS),
+                is_needed: always,
+                which: all,
+                read: placement,
+            },
+            Self::Decision => Row {
+                name: groups::PLACEMENT_DECISIONS,
+                resource: (groups::CLUSTER, "v1beta1", groups::PLACEMENT_DECISIONS),
+                is_needed: always,
+                which: all,
+                read: |item, settings, _| decision(item, settings).map(Fact::Decision),
+            },
+            Self::Cluster => Row {
+                name: groups::MANAGED_CLUSTERS,
+                resource: (groups::CLUSTER, "v1", groups::MANAGED_CLUSTERS),
+                is_needed: always,
+                which: all,
+                read: |item, _, needs| cluster(item, needs).map(Fact::Cluster),
+            },
+            Self::Set => Row {
+                name: groups::MANAGED_CLUSTER_SETS,
+                resource: (groups::CLUSTER, "v1beta2", groups::MANAGED_CLUSTER_SETS),
+                is_needed: always,
+                which: all,
+                read: |item, _, needs| set(item, needs).map(Fact::Set),
+            },
+            Self::Binding => Row {
+                name: groups::MANAGED_CLUSTER_SET_BINDINGS,
+                resource: (
+                    groups::CLUSTER,
+                    "v1beta2",
+                    groups::MANAGED_CLUSTER_SET_BINDINGS,
+                ),
+                is_needed: always,
+                which: all,
+                read: |_, _, _| Ok(Fact::Binding),
+            },
+            Self::Scores => Row {
+                name: groups::ADDON_PLACEMENT_SCORES,
+                resource: (groups::CLUSTER, "v1alpha1", groups::ADDON_PLACEMENT_SCORES),
+                is_needed: always,
+                which: all,
+                read: |item, _, _| scores(item).map(Fact::Scores),
+            },
+            Self::Slice => Row {
+                name: SLICES,
+                resource: (
+                    inventory::GROUP,
+                    inventory::VERSION,
+                    inventory::PLACEMENT_DECISIONS,
+                ),
+                is_needed: |config| config.sig_decisions,
+                // The hub may get the CRD later.
+                which: Watched::optional,
+                read: |item, _, _| slice(item).map(Fact::Slice),
+            },
+        }
+    }
 
     /// Group, version and resource.
     pub(crate) fn resource(self) -> GroupVersionResource {
-        let (version, resource) = match self {
-            Self::Placement => ("v1beta1", groups::PLACEMENTS),
-            Self::Decision => ("v1beta1", groups::PLACEMENT_DECISIONS),
-            Self::Cluster => ("v1", groups::MANAGED_CLUSTERS),
-            Self::Set => ("v1beta2", groups::MANAGED_CLUSTER_SETS),
-            Self::Binding => ("v1beta2", groups::MANAGED_CLUSTER_SET_BINDINGS),
-            Self::Scores => ("v1alpha1", groups::ADDON_PLACEMENT_SCORES),
-            Self::Slice => {
-                let resource = inventory::PLACEMENT_DECISIONS;
-                return GroupVersionResource::new(inventory::GROUP, inventory::VERSION, resource);
-            }
-        };
-        GroupVersionResource::new(groups::CLUSTER, version, resource)
+        let (group, version, resource) = self.row().resource;
+        GroupVersionResource::new(group, version, resource)
     }
 
-    /// The row of this kind. `needs`: what is kept of ManagedClusters.
-    pub(crate) fn watched(self, settings: Settings, needs: &Needs) -> Watched<Fact> {
-        let kind = self.resource();
-        let name = match self {
-            Self::Placement => groups::PLACEMENTS,
-            Self::Decision => groups::PLACEMENT_DECISIONS,
-            Self::Cluster => groups::MANAGED_CLUSTERS,
-            Self::Set => groups::MANAGED_CLUSTER_SETS,
-            Self::Binding => groups::MANAGED_CLUSTER_SET_BINDINGS,
-            Self::Scores => groups::ADDON_PLACEMENT_SCORES,
-            Self::Slice => SLICES,
-        };
-        let needs = needs.clone();
-        let watched = Watched::new(name, kind, move |item| read(self, item, settings, &needs));
-        match self {
-            // The hub may get the CRD later.
-            Self::Slice => watched.optional(),
-            _ => watched,
-        }
+    /// Reads the fields that decisions need.
+    #[cfg(test)]
+    pub(crate) fn read(self, item: &Item<'_>, needs: &Needs) -> Result<Fact, serde_json::Error> {
+        (self.row().read)(item, Settings::default(), needs)
     }
 }
 
-/// Reads the fields that decisions need.
-pub(crate) fn read(
-    kind: Kind,
+/// The kinds that are watched. `needs`: what is kept of ManagedClusters.
+pub(crate) fn watched(config: Config, needs: &Needs) -> Vec<(Kind, Watched<Fact>)> {
+    let needed = Kind::ALL.map(|kind| (kind, kind.row())).into_iter();
+    let needed = needed.filter(|(_, row)| (row.is_needed)(config));
+    let rows = needed.map(|(kind, row)| {
+        let (needs, read) = (needs.clone(), row.read);
+        let all = Watched::new(row.name, kind.resource(), move |item| {
+            read(item, config.scheduler, &needs)
+        });
+        (kind, (row.which)(all))
+    });
+    rows.collect()
+}
+
+fn always(_: Config) -> bool {
+    true
+}
+
+fn all(objects: Watched<Fact>) -> Watched<Fact> {
+    objects
+}
+
+fn placement(
     item: &Item<'_>,
     settings: Settings,
     needs: &Needs,
 ) -> Result<Fact, serde_json::Error> {
-    Ok(match kind {
-        Kind::Placement => {
-            let read = lenient::with_conditions::<Placement>(&item.trimmed(&PLACEMENT)?)?;
-            needs.note_spread(&read.object.spec);
-            let facts = PlacementFacts::new(read.object, settings);
-            needs.note_reads(&facts.reads);
-            Fact::Placement(Box::new(facts))
-        }
-        Kind::Decision => {
-            let decision = PlacementDecision::deserialize(&item.trimmed(&DECISION)?)?;
-            Fact::Decision(DecisionFacts::new(decision, settings.gates.scores))
-        }
-        Kind::Cluster => Fact::Cluster(cluster(item, needs)?),
-        Kind::Set => {
-            // What is no selector selects unknown clusters. The former selector must not stay in effect.
-            let set = ManagedClusterSet::deserialize(&item.trimmed(&SET)?);
-            let set = set.map_err(|error| error.to_string());
-            if let Ok(set) = &set {
-                needs.note_set(&set.spec);
-            }
-            Fact::Set(
-                set.and_then(|set| Membership::new(&item.meta.name, &set.spec.cluster_selector)),
-            )
-        }
-        Kind::Binding => Fact::Binding,
-        Kind::Scores => Fact::Scores(scores(item)?),
-        Kind::Slice => {
-            let slice = inventory::PlacementDecision::deserialize(&item.trimmed(&SLICE)?)?;
-            Fact::Slice(slice.into())
-        }
-    })
+    let read = lenient::with_conditions::<Placement>(&item.trimmed(&PLACEMENT)?)?;
+    needs.note_spread(&read.object.spec);
+    let facts = PlacementFacts::new(read.object, settings);
+    needs.note_reads(&facts.reads);
+    Ok(Fact::Placement(Box::new(facts)))
+}
+
+fn decision(item: &Item<'_>, settings: Settings) -> Result<DecisionFacts, serde_json::Error> {
+    let decision = PlacementDecision::deserialize(&item.trimmed(&DECISION)?)?;
+    Ok(DecisionFacts::new(decision, settings.gates.scores))
+}
+
+/// Reads a ManagedClusterSet. What is no selector selects unknown clusters: the former selector must not stay in effect.
+fn set(item: &Item<'_>, needs: &Needs) -> Result<Result<Membership, String>, serde_json::Error> {
+    let set = match ManagedClusterSet::deserialize(&item.trimmed(&SET)?) {
+        Ok(set) => set,
+        Err(error) => return Ok(Err(error.to_string())),
+    };
+    needs.note_set(&set.spec);
+    Ok(Membership::new(&item.meta.name, &set.spec.cluster_selector))
+}
+
+fn slice(item: &Item<'_>) -> Result<SliceFacts, serde_json::Error> {
+    let slice = inventory::PlacementDecision::deserialize(&item.trimmed(&SLICE)?)?;
+    Ok(slice.into())
 }
 
 /// Upper bound on the bytes of memory of the taints of a cluster while it is read. The facts keep less.
@@ -266,7 +333,7 @@ mod tests {
     fn read_as(kind: Kind, object: &Value, needs: &Needs) -> Fact {
         let text = object.to_string();
         let item = Item::read(text.as_bytes()).unwrap();
-        read(kind, &item, Settings::default(), needs).unwrap()
+        kind.read(&item, needs).unwrap()
     }
 
     /// A cluster with much of everything that its agent or its creator writes.

@@ -37,7 +37,6 @@ pub use metrics::Metrics;
 
 use berth_reconcile::{Controller, Names};
 
-use kinds::Kind;
 use needs::Needs;
 use world::Placements;
 
@@ -62,10 +61,7 @@ pub struct Config {
 pub fn controller(config: Config, metrics: Metrics) -> Controller {
     Controller::new(NAMES, metrics.common(), move || {
         let needs = Needs::default();
-        let slices = config.sig_decisions.then_some(Kind::Slice);
-        let kinds = Kind::NEEDED.into_iter().chain(slices);
-        let rows = kinds.map(|kind| (kind, kind.watched(config.scheduler, &needs)));
-        let rows = rows.collect();
+        let rows = kinds::watched(config, &needs);
         (Placements::new(metrics.clone(), needs), rows)
     })
 }

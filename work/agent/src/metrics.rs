@@ -2,10 +2,9 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use berth_reconcile::Handle;
+use berth_reconcile::{Handle, number, on_scrape};
 use berth_work_agent_core::status::Counts;
-use prometheus::core::{Collector, Desc};
-use prometheus::proto::MetricFamily;
+use prometheus::core::Collector;
 use prometheus::{IntCounter, IntGauge, IntGaugeVec, Opts, Registry};
 
 use super::world::Agent;
@@ -16,13 +15,14 @@ pub struct Metrics {
     common: berth_reconcile::Metrics,
     repaired: IntCounter,
     fought: IntCounter,
-    gauges: Gauges,
+    running: Running,
 }
 
-/// Gauges of the running agent, computed on scrape.
-#[derive(Clone)]
+/// The running agent, whose gauges are computed on scrape.
+type Running = Arc<Mutex<Weak<Handle<Agent>>>>;
+
+/// The gauges of the running agent.
 struct Gauges {
-    of: Arc<Mutex<Weak<Handle<Agent>>>>,
     works: IntGauge,
     objects: IntGaugeVec,
     rows: IntGaugeVec,
@@ -51,11 +51,10 @@ impl Metrics {
                 "berth_work_fights_total",
                 "Repairs of a difference that had been repaired shortly before: another client changes it again and again",
             )?,
-            gauges: Gauges::new()?,
+            running: gauges(registry)?,
         };
         registry.register(Box::new(metrics.repaired.clone()))?;
         registry.register(Box::new(metrics.fought.clone()))?;
-        registry.register(Box::new(metrics.gauges.clone()))?;
         Ok(metrics)
     }
 
@@ -73,55 +72,74 @@ impl Metrics {
 
     /// Reports the works and objects of this agent from now on, as long as it exists.
     pub(crate) fn begun(&self, work: &Arc<Handle<Agent>>) {
-        *self.gauges.of() = Arc::downgrade(work);
+        *lock(&self.running) = Arc::downgrade(work);
     }
+}
+
+/// Registers the gauges of works and objects. Returns the agent that they are of.
+fn gauges(registry: &Registry) -> prometheus::Result<Running> {
+    let gauge = |name: &str, help: &str| IntGauge::new(name, help);
+    let gauges =
+        |name: &str, help: &str, label: &str| IntGaugeVec::new(Opts::new(name, help), &[label]);
+    let gauges = Gauges {
+        works: gauge("berth_work_works", "ManifestWorks of the cluster")?,
+        objects: gauges(
+            "berth_work_objects",
+            "Objects of ManifestWorks, by state",
+            "state",
+        )?,
+        rows: gauges(
+            "berth_work_kinds",
+            "Kinds and namespaces of objects of ManifestWorks, by how they are observed",
+            "by",
+        )?,
+        held: gauge(
+            "berth_work_evictions_held",
+            "AppliedManifestWorks that stay, as the hub looks restored from a backup",
+        )?,
+        refused: gauge(
+            "berth_work_refused",
+            "ManifestWorks that are not carried out, as they exceed --works-memory",
+        )?,
+    };
+    let running = Running::default();
+    let of = Arc::clone(&running);
+    on_scrape(registry, gauges.all(), move || {
+        let work = lock(&of).upgrade();
+        match work {
+            Some(work) => {
+                let counts = work.world().view.counts();
+                gauges.set(&counts);
+            }
+            None => gauges.reset(),
+        }
+    })?;
+    Ok(running)
+}
+
+fn lock(running: &Running) -> MutexGuard<'_, Weak<Handle<Agent>>> {
+    running.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 // === impl Gauges ===
 
 impl Gauges {
-    fn new() -> prometheus::Result<Self> {
-        Ok(Self {
-            of: Arc::default(),
-            works: IntGauge::new("berth_work_works", "ManifestWorks of the cluster")?,
-            objects: IntGaugeVec::new(
-                Opts::new("berth_work_objects", "Objects of ManifestWorks, by state"),
-                &["state"],
-            )?,
-            rows: IntGaugeVec::new(
-                Opts::new(
-                    "berth_work_kinds",
-                    "Kinds and namespaces of objects of ManifestWorks, by how they are observed",
-                ),
-                &["by"],
-            )?,
-            held: IntGauge::new(
-                "berth_work_evictions_held",
-                "AppliedManifestWorks that stay, as the hub looks restored from a backup",
-            )?,
-            refused: IntGauge::new(
-                "berth_work_refused",
-                "ManifestWorks that are not carried out, as they exceed --works-memory",
-            )?,
-        })
+    fn all(&self) -> Vec<Box<dyn Collector>> {
+        vec![
+            Box::new(self.works.clone()),
+            Box::new(self.objects.clone()),
+            Box::new(self.rows.clone()),
+            Box::new(self.held.clone()),
+            Box::new(self.refused.clone()),
+        ]
     }
 
-    fn of(&self) -> MutexGuard<'_, Weak<Handle<Agent>>> {
-        self.of.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn update(&self) {
-        let work = self.of().upgrade();
-        let Some(work) = work else {
-            self.works.set(0);
-            self.held.set(0);
-            self.refused.set(0);
-            self.objects.reset();
-            self.rows.reset();
-            return;
-        };
-        let counts = work.world().view.counts();
-        self.set(&counts);
+    fn reset(&self) {
+        for gauge in [&self.works, &self.held, &self.refused] {
+            gauge.set(0);
+        }
+        self.objects.reset();
+        self.rows.reset();
     }
 
     fn set(&self, counts: &Counts) {
@@ -140,36 +158,4 @@ impl Gauges {
             self.rows.with_label_values(&[by]).set(number(count));
         }
     }
-
-    fn all(&self) -> [&dyn Collector; 5] {
-        [
-            &self.works,
-            &self.objects,
-            &self.rows,
-            &self.held,
-            &self.refused,
-        ]
-    }
-}
-
-impl Collector for Gauges {
-    fn desc(&self) -> Vec<&Desc> {
-        self.all().into_iter().flat_map(Collector::desc).collect()
-    }
-
-    fn collect(&self) -> Vec<MetricFamily> {
-        self.update();
-        let all = self.all().into_iter();
-        all.flat_map(Collector::collect).collect()
-    }
-}
-
-impl std::fmt::Debug for Gauges {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Gauges").finish_non_exhaustive()
-    }
-}
-
-fn number(count: usize) -> i64 {
-    i64::try_from(count).unwrap_or(i64::MAX)
 }

@@ -96,93 +96,127 @@ struct StoredSelection {
     number_of_selected_clusters: i64,
 }
 
+/// A row of the table of kinds.
+struct Row {
+    /// Group, version, and resource, which is the name in metrics and logs, too.
+    resource: (&'static str, &'static str, &'static str),
+    /// Whether it is watched with these settings.
+    is_needed: fn(Settings) -> bool,
+    /// Which of its objects are watched.
+    which: fn(Watched<Fact>, Settings) -> Watched<Fact>,
+    /// What is kept of an object.
+    read: fn(&Item<'_>, Settings) -> Result<Fact, serde_json::Error>,
+}
+
 // === impl Kind ===
 
 impl Kind {
-    /// The kinds that a controller with these settings watches.
-    pub(super) fn of(settings: Settings) -> &'static [Self] {
-        if settings.replica_sets {
-            &[Self::Set, Self::Work, Self::Placement, Self::Decision]
-        } else if settings.clean_up {
-            &[Self::Work]
-        } else {
-            &[]
+    const ALL: [Self; 4] = [Self::Set, Self::Work, Self::Placement, Self::Decision];
+
+    /// The table of kinds.
+    const fn row(self) -> Row {
+        match self {
+            Self::Set => Row {
+                resource: (groups::WORK, "v1alpha1", groups::MANIFEST_WORK_REPLICA_SETS),
+                is_needed: |settings| settings.replica_sets,
+                which: |sets, _| sets,
+                read: |item, _| Ok(Fact::Set(Box::new(ReplicaSet::read(item.json)?))),
+            },
+            Self::Work => Row {
+                resource: (groups::WORK, "v1", groups::MANIFEST_WORKS),
+                is_needed: Settings::any,
+                // Other ManifestWorks may be finished.
+                which: |works, settings| match settings.clean_up {
+                    true => works,
+                    false => works.labelled(labels::REPLICA_SET),
+                },
+                read: work,
+            },
+            Self::Placement => Row {
+                resource: (groups::CLUSTER, "v1beta1", groups::PLACEMENTS),
+                is_needed: |settings| settings.replica_sets,
+                which: |placements, _| placements,
+                read: |item, _| Ok(Fact::Placement(PlacementFact::new(item.parse()?))),
+            },
+            Self::Decision => Row {
+                resource: (groups::CLUSTER, "v1beta1", groups::PLACEMENT_DECISIONS),
+                is_needed: |settings| settings.replica_sets,
+                which: |decisions, _| decisions,
+                read: |item, _| Ok(Fact::Decision(DecisionFact::new(item.parse()?))),
+            },
         }
+    }
+
+    /// The kinds that a controller with these settings watches.
+    pub(super) fn of(settings: Settings) -> impl Iterator<Item = Self> {
+        let all = Self::ALL.into_iter();
+        all.filter(move |kind| (kind.row().is_needed)(settings))
     }
 
     /// Group, version and resource.
     pub(super) fn resource(self) -> GroupVersionResource {
-        let (group, version) = match self {
-            Self::Set => (groups::WORK, "v1alpha1"),
-            Self::Work => (groups::WORK, "v1"),
-            Self::Placement | Self::Decision => (groups::CLUSTER, "v1beta1"),
-        };
-        GroupVersionResource::new(group, version, self.name())
+        let (group, version, resource) = self.row().resource;
+        GroupVersionResource::new(group, version, resource)
     }
 
     /// Its name in metrics and logs.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Set => groups::MANIFEST_WORK_REPLICA_SETS,
-            Self::Work => groups::MANIFEST_WORKS,
-            Self::Placement => groups::PLACEMENTS,
-            Self::Decision => groups::PLACEMENT_DECISIONS,
-        }
+    pub(super) const fn name(self) -> &'static str {
+        self.row().resource.2
     }
 
-    /// The row of this kind. The hub may get the CRDs later.
+    /// What is watched of this kind. The hub may get the CRD later.
     pub(super) fn watched(self, settings: Settings) -> Watched<Fact> {
-        let watched = Watched::new(self.name(), self.resource(), move |item| {
-            read(self, item, settings)
+        let Row { which, read, .. } = self.row();
+        let all = Watched::new(self.name(), self.resource(), move |item| {
+            read(item, settings)
         });
-        match self {
-            // Other ManifestWorks may be finished.
-            Self::Work if !settings.clean_up => watched.labelled(labels::REPLICA_SET).optional(),
-            _ => watched.optional(),
-        }
+        which(all, settings).optional()
+    }
+
+    /// Reads the fields that decisions need.
+    #[cfg(test)]
+    pub(super) fn read(
+        self,
+        item: &Item<'_>,
+        settings: Settings,
+    ) -> Result<Fact, serde_json::Error> {
+        (self.row().read)(item, settings)
     }
 }
 
-/// Reads the fields that decisions need.
-pub(super) fn read(
-    kind: Kind,
-    item: &Item<'_>,
-    settings: Settings,
-) -> Result<Fact, serde_json::Error> {
-    Ok(match kind {
-        Kind::Set => Fact::Set(Box::new(ReplicaSet::read(item.json)?)),
-        Kind::Work => {
-            let of_set = if settings.replica_sets {
-                Work::read(item.json)?
-            } else {
-                None
-            };
-            let finished = if settings.clean_up {
-                Finished::read(item.json)?
-            } else {
-                None
-            };
-            Fact::Work {
-                of_set: of_set.map(Box::new),
-                finished,
-            }
-        }
-        Kind::Placement => {
-            let placement: StoredPlacement = item.parse()?;
-            let status = placement.status.unwrap_or_default();
-            let selected = status.number_of_selected_clusters;
-            let annotations = placement.metadata.annotations.unwrap_or_default();
-            let has_conditions = status.conditions.is_some_and(|it| !it.is_empty());
-            Fact::Placement(PlacementFact {
-                selected: usize::try_from(selected).unwrap_or_default(),
-                is_evaluated: has_conditions || selected > 0,
-                is_paused: annotations
-                    .get(labels::SCHEDULING_DISABLE)
-                    .is_some_and(|it| it == "true"),
-            })
-        }
-        Kind::Decision => Fact::Decision(DecisionFact::new(item.parse()?)),
+fn work(item: &Item<'_>, settings: Settings) -> Result<Fact, serde_json::Error> {
+    let of_set = if settings.replica_sets {
+        Work::read(item.json)?
+    } else {
+        None
+    };
+    let finished = if settings.clean_up {
+        Finished::read(item.json)?
+    } else {
+        None
+    };
+    Ok(Fact::Work {
+        of_set: of_set.map(Box::new),
+        finished,
     })
+}
+
+// === impl PlacementFact ===
+
+impl PlacementFact {
+    fn new(placement: StoredPlacement) -> Self {
+        let status = placement.status.unwrap_or_default();
+        let selected = status.number_of_selected_clusters;
+        let annotations = placement.metadata.annotations.unwrap_or_default();
+        let has_conditions = status.conditions.is_some_and(|it| !it.is_empty());
+        Self {
+            selected: usize::try_from(selected).unwrap_or_default(),
+            is_evaluated: has_conditions || selected > 0,
+            is_paused: annotations
+                .get(labels::SCHEDULING_DISABLE)
+                .is_some_and(|it| it == "true"),
+        }
+    }
 }
 
 // === impl DecisionFact ===

@@ -35,8 +35,7 @@ pub const NAMES: Names = Names {
 /// The controller of ManifestWorks. `metrics` are those that all controllers of the process share.
 pub fn controller(settings: Settings, metrics: Metrics) -> Controller {
     Controller::new(NAMES, metrics, move || {
-        let kinds = Kind::of(settings).iter();
-        let rows = kinds.map(|kind| (*kind, kind.watched(settings)));
+        let rows = Kind::of(settings).map(|kind| (kind, kind.watched(settings)));
         (Works::new(settings), rows.collect())
     })
 }

@@ -32,7 +32,7 @@ pub(super) const LONGEST_TIMER: Duration = Duration::from_secs(3600);
 #[derive(Debug)]
 pub(super) struct Works {
     pub(super) view: View,
-    kinds: &'static [Kind],
+    kinds: Vec<Kind>,
     listed: BTreeSet<Kind>,
     /// The kinds that the hub does not serve.
     missing: BTreeSet<Kind>,
@@ -44,7 +44,7 @@ impl Works {
     pub(super) fn new(settings: Settings) -> Self {
         Self {
             view: View::default(),
-            kinds: Kind::of(settings),
+            kinds: Kind::of(settings).collect(),
             listed: BTreeSet::new(),
             missing: BTreeSet::new(),
         }

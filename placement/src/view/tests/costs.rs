@@ -270,11 +270,5 @@ fn writes_of_an_attacker() {
 
 fn read(kind: Kind, text: &str, needs: &Needs) -> Fact {
     let item = Item::read(text.as_bytes()).expect("an object");
-    crate::kinds::read(
-        kind,
-        &item,
-        berth_placement_core::Settings::default(),
-        needs,
-    )
-    .expect("an object")
+    kind.read(&item, needs).expect("an object")
 }

@@ -16,7 +16,7 @@ fn fact(kind: Kind, object: &Value) -> Fact {
         replica_sets: true,
         clean_up: true,
     };
-    crate::kinds::read(kind, &item, all).unwrap()
+    kind.read(&item, all).unwrap()
 }
 
 fn set(placements: &[&str]) -> Value {
