@@ -88,45 +88,41 @@ async fn work(args: &Args) -> anyhow::Result<()> {
         version = env!("CARGO_PKG_VERSION"),
         "serving",
     );
-    let stop = CancellationToken::new();
-    let second_signal = signals::second_signal(stop.clone())?;
-    let agent = port.serve(&stop, async |stop| {
-        let running = components.into_iter().map(|(part, led)| {
-            let (settings, clusters, metrics) = (&settings.agent, &clusters, &metrics);
-            let (counts, standing, works, turns) = (&counts, &standing, &works, &turns);
-            led.run(stop.clone(), move |term, leading, stop| {
-                let running = Running {
-                    registers: part.registers,
-                    settings,
-                    clusters,
-                    metrics: metrics.clone(),
-                    counts: counts.clone(),
-                    standing,
-                    works: works.as_ref().filter(|_| part.works),
-                    turns,
-                };
-                async move {
-                    leading.leads(Vec::new);
-                    tracing::info!(
-                        part = part.name(),
-                        namespace = running.settings.namespace,
-                        "the agent begins"
-                    );
-                    running.run(term, stop).await
-                }
-            })
-            .boxed()
+    signals::stop_orderly(", without releasing the Lease", async |stop| {
+        let agent = port.serve(&stop, async |stop| {
+            let running = components.into_iter().map(|(part, led)| {
+                let (settings, clusters, metrics) = (&settings.agent, &clusters, &metrics);
+                let (counts, standing, works, turns) = (&counts, &standing, &works, &turns);
+                led.run(stop.clone(), move |term, leading, stop| {
+                    let running = Running {
+                        registers: part.registers,
+                        settings,
+                        clusters,
+                        metrics: metrics.clone(),
+                        counts: counts.clone(),
+                        standing,
+                        works: works.as_ref().filter(|_| part.works),
+                        turns,
+                    };
+                    async move {
+                        leading.leads(Vec::new);
+                        tracing::info!(
+                            part = part.name(),
+                            namespace = running.settings.namespace,
+                            "the agent begins"
+                        );
+                        running.run(term, stop).await
+                    }
+                })
+                .boxed()
+            });
+            together(&stop, running).await
         });
-        together(&stop, running).await
-    });
-    let ended = tokio::select! {
-        ended = terminate::until_changed(&args.terminate_on_files, &stop, agent) => ended,
-        () = second_signal => anyhow::bail!("second signal: stopped immediately, without releasing the Lease"),
-    };
-    if ended.is_ok() {
-        tracing::info!("stopped");
-    }
-    ended
+        terminate::until_changed(&args.terminate_on_files, &stop, agent).await
+    })
+    .await?;
+    tracing::info!("stopped");
+    Ok(())
 }
 
 /// What runs under one Lease.

@@ -8,17 +8,19 @@ mod process;
 #[cfg(test)]
 mod tests;
 
+use args::LifecycleArgs;
+use berth_api::reserved::ReservedPrefixes;
+use components::SelectionArgs;
 use tokio::runtime::Builder;
 
-pub(crate) use args::LifecycleArgs;
 pub(crate) use berth_lease::WhenLost;
-pub(crate) use components::{Components, Selection, SelectionArgs};
+pub(crate) use components::{Components, Selection};
 pub(crate) use process::Process;
 
 use crate::certificates::{KeeperArgs, SecretArgs};
 use crate::common::CommonArgs;
-use crate::feature_gates::{self, Of};
-use crate::hub_component::HubComponentArgs;
+use crate::feature_gates::{self, Of, Parsed};
+use crate::hub_component::{HubComponent, HubComponentArgs};
 use crate::placement::PlacementArgs;
 
 const EXAMPLES: &str = "\
@@ -56,13 +58,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "GATES")]
     feature_gates: Vec<String>,
     #[command(flatten)]
-    selection: SelectionArgs,
-    #[command(flatten)]
-    component: HubComponentArgs,
-    #[command(flatten)]
-    lifecycle: LifecycleArgs,
-    #[command(flatten)]
-    placement: PlacementArgs,
+    controllers: ControllersArgs,
     /// Manage the gate's certificates: create and renew them in the Secret, and publish their authority in the registrations
     #[arg(long)]
     keep_certificates: bool,
@@ -70,6 +66,56 @@ pub(crate) struct Args {
     secret: SecretArgs,
     #[command(flatten)]
     keeper: KeeperArgs,
+}
+
+/// The flags of all controllers of the hub.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ControllersArgs {
+    #[command(flatten)]
+    selection: SelectionArgs,
+    #[command(flatten)]
+    component: HubComponentArgs,
+    #[command(flatten)]
+    lifecycle: LifecycleArgs,
+    #[command(flatten)]
+    placement: PlacementArgs,
+}
+
+/// The controllers that the flags select, and the settings that they share.
+pub(crate) struct Controllers {
+    pub(crate) selection: Selection,
+    pub(crate) component: HubComponent,
+    /// Warnings about the lifecycle, for the log.
+    pub(crate) warnings: Vec<String>,
+}
+
+// === impl ControllersArgs ===
+
+impl ControllersArgs {
+    /// Returns the selected controllers, with their settings.
+    ///
+    /// # Errors
+    /// A flag has an invalid value; the message names it.
+    pub(crate) fn select(
+        &self,
+        gates: &Parsed,
+        reserved_prefixes: ReservedPrefixes,
+    ) -> anyhow::Result<Controllers> {
+        let component = self.component.settings()?;
+        let lifecycle =
+            self.lifecycle
+                .settings(&component.namespace, gates.lifecycle, reserved_prefixes)?;
+        let selection = self.selection.select(Selection {
+            registration: Some(lifecycle.config),
+            placement: Some(self.placement.settings(gates)),
+            work: Some(gates.work),
+        })?;
+        Ok(Controllers {
+            selection,
+            component,
+            warnings: lifecycle.warnings,
+        })
+    }
 }
 
 /// Runs until a signal, or until another replica takes over.
@@ -82,27 +128,17 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 async fn work(args: &Args) -> anyhow::Result<()> {
     let gates = feature_gates::parse(&args.feature_gates, Of::Controller)?;
     let (tls, tls_warnings) = args.common.tls()?;
-    let component = args.component.settings()?;
-    let lifecycle = args.lifecycle.settings(
-        &component.namespace,
-        gates.lifecycle,
-        args.common.reserved.prefixes(),
-    )?;
-    let selection = args.selection.select(Selection {
-        registration: Some(lifecycle.config),
-        placement: Some(args.placement.settings(&gates)),
-        work: Some(gates.work),
-    })?;
+    let controllers = (args.controllers).select(&gates, args.common.reserved.prefixes())?;
     let warnings = [
         gates.warnings,
         tls_warnings,
         args.common.warnings(),
-        lifecycle.warnings,
+        controllers.warnings,
     ];
     let process = Process {
         access: args.common.access(),
-        selection,
-        component,
+        selection: controllers.selection,
+        component: controllers.component,
         tls,
         keeper: args
             .keep_certificates

@@ -4,7 +4,6 @@ use std::process::ExitCode;
 
 use berth_demo::Demo;
 use tokio::runtime::Builder;
-use tokio_util::sync::CancellationToken;
 
 use crate::logging::{self, Format};
 use crate::ports::Port;
@@ -59,16 +58,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         },
         exit: args.exit,
     };
-    let played = async {
-        let shutdown = CancellationToken::new();
-        let second_signal = signals::second_signal(shutdown.clone())?;
-        tokio::select! {
-            played = demo.run(shutdown) => played.map(|()| ExitCode::SUCCESS),
-            () = second_signal => anyhow::bail!("second signal: stopped immediately"),
-        }
-    };
+    let played = signals::stop_orderly("", async |stop| demo.run(stop).await);
     Builder::new_multi_thread()
         .enable_all()
         .build()?
-        .block_on(played)
+        .block_on(played)?;
+    Ok(ExitCode::SUCCESS)
 }

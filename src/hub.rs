@@ -6,14 +6,11 @@ use anyhow::Context;
 use berth_review::{Answerer, HubAnswerer};
 use futures::FutureExt;
 use tokio::runtime::Builder;
-use tokio_util::sync::CancellationToken;
 
 use crate::certificates::{KeeperArgs, OnHub};
-use crate::controller::{Components, LifecycleArgs, Selection, SelectionArgs, WhenLost};
+use crate::controller::{Components, Controllers, ControllersArgs, WhenLost};
 use crate::feature_gates::{self, Of};
-use crate::hub_component::HubComponentArgs;
 use crate::leading::{Elections, together};
-use crate::placement::PlacementArgs;
 use crate::signals;
 use crate::webhook_server::{GateArgs, Prepared};
 
@@ -49,13 +46,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "GATES")]
     feature_gates: Vec<String>,
     #[command(flatten)]
-    selection: SelectionArgs,
-    #[command(flatten)]
-    component: HubComponentArgs,
-    #[command(flatten)]
-    lifecycle: LifecycleArgs,
-    #[command(flatten)]
-    placement: PlacementArgs,
+    controllers: ControllersArgs,
 }
 
 /// Runs until a signal, and returns after connections have drained.
@@ -67,22 +58,16 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 
 async fn work(args: &Args) -> anyhow::Result<()> {
     let gates = feature_gates::parse(&args.feature_gates, Of::Hub)?;
-    let component = args.component.settings()?;
-    let lifecycle = args.lifecycle.settings(
-        &component.namespace,
-        gates.lifecycle,
-        args.gate.common.reserved.prefixes(),
-    )?;
-    let selection = args.selection.select(Selection {
-        registration: Some(lifecycle.config),
-        placement: Some(args.placement.settings(&gates)),
-        work: Some(gates.work),
-    })?;
-    let warnings = [gates.warnings, lifecycle.warnings];
-    for warning in warnings.iter().flatten().chain(&component.warnings) {
+    let common = &args.gate.common;
+    let Controllers {
+        selection,
+        component,
+        warnings,
+    } = (args.controllers).select(&gates, common.reserved.prefixes())?;
+    let warnings = gates.warnings.iter().chain(&warnings);
+    for warning in warnings.chain(&component.warnings) {
         tracing::warn!("{warning}");
     }
-    let common = &args.gate.common;
     let api = common.hub().await?;
     let elections = Elections::start(common.hub().await?)?;
     let answerer = Arc::new(HubAnswerer::new(api.clone())) as Arc<dyn Answerer>;
@@ -112,22 +97,20 @@ async fn work(args: &Args) -> anyhow::Result<()> {
     let controllers = controllers.await?;
     let controller = controllers.address()?;
 
-    let stop = CancellationToken::new();
-    let second_signal = signals::second_signal(stop.clone())?;
-    let controllers = async {
-        let ended = controllers.run(stop.clone()).await;
-        if let Err(error) = &ended {
-            tracing::error!(
-                error = format!("{error:#}"),
-                "the controllers failed: stopping"
-            );
-        }
-        ended.context("the controllers failed")
-    };
-    let gate = gate.run(Some(controller), stop.clone());
-    let gate = async { gate.await.context("the gate failed") };
-    tokio::select! {
-        ended = together(&stop, [gate.boxed(), controllers.boxed()]) => ended,
-        () = second_signal => anyhow::bail!("second signal: stopped immediately, without draining"),
-    }
+    signals::stop_orderly(", without draining", async |stop| {
+        let controllers = async {
+            let ended = controllers.run(stop.clone()).await;
+            if let Err(error) = &ended {
+                tracing::error!(
+                    error = format!("{error:#}"),
+                    "the controllers failed: stopping"
+                );
+            }
+            ended.context("the controllers failed")
+        };
+        let gate = gate.run(Some(controller), stop.clone());
+        let gate = async { gate.await.context("the gate failed") };
+        together(&stop, [gate.boxed(), controllers.boxed()]).await
+    })
+    .await
 }

@@ -142,12 +142,10 @@ async fn serve(args: &Args, of: Of) -> anyhow::Result<()> {
         Of::WorkWebhooks => prepared.with(&WORK_WEBHOOKS),
         _ => prepared,
     };
-    let shutdown = CancellationToken::new();
-    let second_signal = signals::second_signal(shutdown.clone())?;
-    tokio::select! {
-        served = prepared.run(None, shutdown) => served,
-        () = second_signal => anyhow::bail!("second signal: stopped immediately, without draining"),
-    }
+    signals::stop_orderly(", without draining", async |stop| {
+        prepared.run(None, stop).await
+    })
+    .await
 }
 
 /// The answerer of the gate, and the hub, if it has one.

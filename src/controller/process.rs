@@ -6,7 +6,6 @@ use berth_keeper::certificate_metrics;
 use berth_lease::WhenLost;
 use futures::FutureExt;
 use prometheus::Registry;
-use tokio_util::sync::CancellationToken;
 
 use super::{Components, Selection};
 use crate::certificates::{KeeperArgs, OnHub, SecretArgs};
@@ -71,19 +70,16 @@ impl Process<'_> {
             version = env!("CARGO_PKG_VERSION"),
             "serving",
         );
-        let stop = CancellationToken::new();
-        let second_signal = signals::second_signal(stop.clone())?;
-        // Each has its own Lease: the certificates are managed even while OCM's controllers hold the others.
-        let kept = kept.map(|kept| {
-            let ended = kept.run(stop.clone());
-            async { Ok(ended.await?) }.boxed()
-        });
-        let parts = [controllers.run(stop.clone()).boxed()];
-        let parts = parts.into_iter().chain(kept);
-        tokio::select! {
-            ended = together(&stop, parts) => ended?,
-            () = second_signal => anyhow::bail!("second signal: stopped immediately, without releasing the Lease"),
-        }
+        signals::stop_orderly(", without releasing the Lease", async |stop| {
+            // Each has its own Lease: the certificates are managed even while OCM's controllers hold the others.
+            let kept = kept.map(|kept| {
+                let ended = kept.run(stop.clone());
+                async { Ok(ended.await?) }.boxed()
+            });
+            let parts = [controllers.run(stop.clone()).boxed()];
+            together(&stop, parts.into_iter().chain(kept)).await
+        })
+        .await?;
         tracing::info!("stopped");
         Ok(())
     }

@@ -22,7 +22,7 @@ fn args(flags: &[&str]) -> Result<Args, String> {
 }
 
 fn component(flags: &[&str]) -> Result<HubComponent, String> {
-    let component = args(flags)?.component;
+    let component = args(flags)?.controllers.component;
     component.settings().map_err(|error| format!("{error:#}"))
 }
 
@@ -33,6 +33,7 @@ fn settings(flags: &[&str]) -> Result<Settings, String> {
         .map_err(|error| error.to_string())?;
     let reserved = args.common.reserved.prefixes();
     let settings = args
+        .controllers
         .lifecycle
         .settings(&namespace, gates.lifecycle, reserved);
     settings.map_err(|error| format!("{error:#}"))
@@ -51,10 +52,15 @@ fn election(flags: &[&str]) -> Result<[Duration; 3], String> {
 fn selected(flags: &[&str]) -> Result<String, String> {
     let all = Selection {
         registration: Some(settings(&[])?.config),
-        placement: Some(args(&[])?.placement.settings(&Default::default())),
+        placement: Some(
+            args(&[])?
+                .controllers
+                .placement
+                .settings(&Default::default()),
+        ),
         work: Some(Default::default()),
     };
-    let selection = args(flags)?.selection.select(all);
+    let selection = args(flags)?.controllers.selection.select(all);
     let selection = selection.map_err(|error| error.to_string())?;
     let selected = [
         ("registration", selection.registration.is_some()),

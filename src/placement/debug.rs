@@ -66,16 +66,14 @@ pub(super) async fn work(args: &DebugArgs) -> anyhow::Result<()> {
         version = env!("CARGO_PKG_VERSION"),
         "serving",
     );
-    let stop = CancellationToken::new();
-    let second_signal = signals::second_signal(stop.clone())?;
-    let served = port.serve(&stop, async |stop| {
-        stop.cancelled().await;
-        Ok(())
-    });
-    tokio::select! {
-        ended = served => ended?,
-        () = second_signal => anyhow::bail!("second signal: stopped immediately"),
-    }
+    signals::stop_orderly("", async |stop| {
+        let until_stopped = async |stop: CancellationToken| {
+            stop.cancelled().await;
+            Ok(())
+        };
+        port.serve(&stop, until_stopped).await
+    })
+    .await?;
     tracing::info!("stopped");
     Ok(())
 }

@@ -128,24 +128,20 @@ async fn work(args: &WorkAgentArgs) -> anyhow::Result<()> {
         version = env!("CARGO_PKG_VERSION"),
         "serving",
     );
-    let stop = CancellationToken::new();
-    let second_signal = signals::second_signal(stop.clone())?;
-    let served = port.serve(&stop, |stop| {
-        led.run(stop, |term, leading, stop| {
-            let agent = &agent;
-            async move {
-                leading.leads(Vec::new);
-                tracing::info!(controller = "work-agent", "the agent begins");
-                agent.run(term, stop).await
-            }
-        })
-    });
-    let ended = tokio::select! {
-        ended = terminate::until_changed(&args.terminate_on_files, &stop, served) => ended,
-        () = second_signal => anyhow::bail!("second signal: stopped immediately, without releasing the Lease"),
-    };
-    if ended.is_ok() {
-        tracing::info!("stopped");
-    }
-    ended
+    signals::stop_orderly(", without releasing the Lease", async |stop| {
+        let served = port.serve(&stop, |stop| {
+            led.run(stop, |term, leading, stop| {
+                let agent = &agent;
+                async move {
+                    leading.leads(Vec::new);
+                    tracing::info!(controller = "work-agent", "the agent begins");
+                    agent.run(term, stop).await
+                }
+            })
+        });
+        terminate::until_changed(&args.terminate_on_files, &stop, served).await
+    })
+    .await?;
+    tracing::info!("stopped");
+    Ok(())
 }
