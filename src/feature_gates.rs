@@ -1,9 +1,7 @@
 //! `--feature-gates`, with the syntax of Kubernetes' components: `Gate=true,Other=false` (repeatable).
 
 use berth_lifecycle_core::config::Gates;
-use berth_placement::Gates as PlacementGates;
 use berth_rules::FeatureGates;
-use berth_work_hub::Settings as WorkSettings;
 
 /// Gates of OCM's hub registration and placement that Berth does not implement.
 const NOT_SUPPORTED: [&str; 4] = [
@@ -41,10 +39,10 @@ pub(crate) enum Of {
 pub(crate) struct Parsed {
     pub(crate) webhooks: FeatureGates,
     pub(crate) lifecycle: Gates,
-    pub(crate) placement: PlacementGates,
+    pub(crate) placement: berth_placement::Gates,
     /// The placement controller keeps PlacementDecisions of SIG-Multicluster.
     pub(crate) sig_decisions: bool,
-    pub(crate) work: WorkSettings,
+    pub(crate) work: berth_work_hub::Settings,
     /// Warnings for the log.
     pub(crate) warnings: Vec<String>,
 }
@@ -77,9 +75,9 @@ pub(crate) fn parse(values: &[String], of: Of) -> anyhow::Result<Parsed> {
     let mut parsed = Parsed {
         webhooks: FeatureGates::default(),
         lifecycle: Gates::default(),
-        placement: PlacementGates::default(),
+        placement: berth_placement::Gates::default(),
         sig_decisions: false,
-        work: WorkSettings::default(),
+        work: berth_work_hub::Settings::default(),
         warnings: Vec::new(),
     };
     for pair in pairs(values) {
@@ -331,7 +329,7 @@ mod tests {
         let values = [
             "PlacementSortBy=true,PlacementSpreadPolicy=true,PlacementPreferNoSelect=true,PlacementScores=true",
         ];
-        let on = PlacementGates {
+        let on = berth_placement::Gates {
             spread: true,
             sort_by: true,
             prefer_no_select: true,

@@ -31,7 +31,7 @@ Examples:
   berth agent status -o json | jq -r .waitsFor
 
 Exit codes: 0 if the hub manages the cluster and it is available, else 1.")]
-pub struct Args {
+pub struct AgentStatusArgs {
     /// Namespace of the agent
     #[arg(short, long, value_name = "NAMESPACE", default_value = NAMESPACE)]
     namespace: String,
@@ -48,7 +48,7 @@ pub struct Args {
 ///
 /// # Errors
 /// The managed cluster cannot be used, or does not let the user read the Secrets.
-pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
+pub(crate) async fn run(args: &AgentStatusArgs) -> anyhow::Result<ExitCode> {
     let cluster = HubConnection::of_cluster(&args.cluster).await?;
     let facts = gather(&cluster, &args.namespace, &args.hub_kubeconfig_secret).await?;
     let report = Report::of(&facts, Timestamp::now());

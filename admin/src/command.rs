@@ -99,7 +99,7 @@ impl Command {
 ///
 /// # Errors
 /// The managed cluster cannot be used, or the output cannot be written.
-pub fn run_agent_status(args: &agent_status::Args) -> anyhow::Result<ExitCode> {
+pub fn run_agent_status(args: &agent_status::AgentStatusArgs) -> anyhow::Result<ExitCode> {
     in_runtime(agent_status::run(args))
 }
 

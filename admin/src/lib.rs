@@ -37,7 +37,7 @@ mod unjoin;
 mod web;
 mod work;
 
-pub use agent_status::Args as AgentStatusArgs;
+pub use agent_status::AgentStatusArgs;
 pub use command::{Command, run_agent_status};
 pub use hub::HubArgs;
 pub use placement::{PlacementCommand, placement_debug};

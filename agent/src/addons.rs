@@ -21,9 +21,7 @@ use berth_agent_core::registered::HubStanding;
 use berth_api::GroupVersionResource;
 use berth_hub::HubApi;
 use berth_lease::Term;
-use berth_reconcile::{
-    Ended, Engine, Handle, Item, Keep, Metrics, Settings as EngineSettings, Watched,
-};
+use berth_reconcile::{Ended, Engine, Handle, Item, Keep, Metrics, Watched};
 use tokio_util::sync::CancellationToken;
 
 use self::supervisor::Supervisor;
@@ -82,7 +80,7 @@ impl AddonManagement<'_> {
         let engine = Engine::new(
             world,
             vec![(hub.clone(), None)],
-            EngineSettings {
+            berth_reconcile::Settings {
                 controller: events::CONTROLLER,
                 instance: &settings.instance,
                 manager: "berth-agent",

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use berth_api::{GroupVersionResource, groups};
 use berth_hub::HubApi;
 use berth_lease::Term;
-use berth_reconcile::{Ended, Engine, Item, Metrics, Settings as EngineSettings, Watched};
+use berth_reconcile::{Ended, Engine, Item, Metrics, Watched};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -75,7 +75,7 @@ impl Joined<'_> {
         let engine = Engine::new(
             report,
             vec![(hub.clone(), None), (managed.clone(), None)],
-            EngineSettings {
+            berth_reconcile::Settings {
                 controller: events::CONTROLLER,
                 instance: &settings.instance,
                 manager: "berth-agent",

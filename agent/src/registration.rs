@@ -19,7 +19,7 @@ use berth_agent_core::registered::HubStanding;
 use berth_agent_core::registration::{
     ClusterOnHub, Credentials, Decision, Facts, Held, Need, Refusal, Step, decide,
 };
-use berth_agent_core::rotation::Standing as Age;
+use berth_agent_core::rotation;
 use berth_hub::{Backoff, HubApi};
 use berth_reconcile::{WatchError, follow_one};
 use jiff::Timestamp;
@@ -248,7 +248,7 @@ impl<'a> Registration<'a> {
             self.follow(&asked, &judged).await?;
             if matches!(
                 judged.held,
-                Held::Unusable(_) | Held::Certificate(Age::Expired)
+                Held::Unusable(_) | Held::Certificate(rotation::Standing::Expired)
             ) || self.is_refused_for_good(now)
             {
                 self.look_for_cluster(&hub.api, &identity).await?;
@@ -332,7 +332,8 @@ impl<'a> Registration<'a> {
 
     /// Follows the request under way, with the credentials that are due.
     async fn follow(&mut self, asked: &Asked, judged: &Judged) -> Result<(), Failed> {
-        let is_good = matches!(judged.held, Held::Certificate(it) if it != Age::Expired);
+        let is_good =
+            matches!(judged.held, Held::Certificate(it) if it != rotation::Standing::Expired);
         let with = match is_good && !self.is_refused_for_good(Timestamp::now()) {
             true => Credentials::Hub,
             false => Credentials::Bootstrap,

@@ -6,7 +6,6 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
-use serde_json::Value as Json;
 
 use super::functions::formats::Format;
 use super::functions::quantities::Quantity;
@@ -323,18 +322,18 @@ impl From<&str> for Value {
     }
 }
 
-impl From<&Json> for Value {
-    fn from(json: &Json) -> Self {
+impl From<&serde_json::Value> for Value {
+    fn from(json: &serde_json::Value) -> Self {
         match json {
-            Json::Null => Self::Null,
-            Json::Bool(value) => Self::Bool(*value),
-            Json::Number(number) => match (number.as_i64(), number.as_f64()) {
+            serde_json::Value::Null => Self::Null,
+            serde_json::Value::Bool(value) => Self::Bool(*value),
+            serde_json::Value::Number(number) => match (number.as_i64(), number.as_f64()) {
                 (Some(value), _) => Self::Int(value),
                 (None, value) => Self::Double(value.unwrap_or(f64::NAN)),
             },
-            Json::String(value) => Self::from(value.as_str()),
-            Json::Array(items) => Self::list(items.iter().map(Self::from)),
-            Json::Object(fields) => {
+            serde_json::Value::String(value) => Self::from(value.as_str()),
+            serde_json::Value::Array(items) => Self::list(items.iter().map(Self::from)),
+            serde_json::Value::Object(fields) => {
                 let entries = fields.iter();
                 let entries =
                     entries.map(|(key, value)| (Key::from(key.as_str()), Self::from(value)));

@@ -307,7 +307,7 @@ impl View {
 
     /// Counts the clusters.
     pub(crate) fn census(&self, now: Now) -> Census {
-        use berth_api::conditions::{TRUE, UNKNOWN, cluster as types};
+        use berth_api::conditions::{self, TRUE, UNKNOWN};
         let mut census = Census::default();
         for entry in self.clusters.values() {
             let Some(cluster) = &entry.cluster else {
@@ -316,12 +316,12 @@ impl View {
             let is = |type_, status| cluster.condition_status(type_) == Some(status);
             let of = |counted: bool| usize::from(counted);
             census.unreadable += of(!cluster.unreadable.is_empty());
-            let accepted = is(types::HUB_ACCEPTED, TRUE);
+            let accepted = is(conditions::cluster::HUB_ACCEPTED, TRUE);
             census.accepted += of(accepted);
             census.not_accepted += of(!accepted);
-            census.joined += of(is(types::JOINED, TRUE));
+            census.joined += of(is(conditions::cluster::JOINED, TRUE));
             census.deleting += of(cluster.deleting);
-            match cluster.condition_status(types::AVAILABLE) {
+            match cluster.condition_status(conditions::cluster::AVAILABLE) {
                 Some(TRUE) => census.available += 1,
                 None | Some(UNKNOWN) => census.unknown += 1,
                 Some(_) => census.unavailable += 1,

@@ -10,7 +10,6 @@ use berth_agent_core::addons::Driver;
 use berth_agent_core::claims::ClaimSettings;
 use berth_agent_core::cluster::Wish;
 use berth_lease::LeaseParams;
-use berth_work_agent::Settings as WorkSettings;
 use jiff::SignedDuration;
 
 use super::gates::Gates;
@@ -224,7 +223,7 @@ pub(super) struct Part {
 pub(super) struct Given {
     pub(super) agent: Settings,
     /// The settings of the part that carries out ManifestWorks.
-    pub(super) work: WorkSettings,
+    pub(super) work: berth_work_agent::Settings,
     /// What runs in this process, each with a Lease of its own; without one, there is no leader election.
     pub(super) parts: Vec<(Part, Option<LeaseParams>)>,
     /// Warnings for the log.
@@ -297,7 +296,7 @@ impl Args {
         });
         Ok(Given {
             parts: parts.collect::<Result<_, _>>()?,
-            work: WorkSettings {
+            work: berth_work_agent::Settings {
                 cluster_name: cluster_name.clone(),
                 agent_id: given(self.agent_id.as_ref()),
                 raw_feedback: gates.raw_feedback,

@@ -7,11 +7,8 @@ use anyhow::bail;
 use berth_certs::options::TlsOptions;
 use berth_hub::HubApi;
 use berth_lease::WhenLost;
-use berth_lifecycle as lifecycle;
 use berth_lifecycle_core::config::Config;
-use berth_placement::{self as placement, Config as PlacementConfig};
 use berth_policies_follower::Follower;
-use berth_work_hub::{self as work, Settings as WorkSettings};
 use futures::FutureExt;
 use prometheus::Registry;
 use tokio_util::sync::CancellationToken;
@@ -38,8 +35,8 @@ pub(crate) struct SelectionArgs {
 #[derive(Debug, Default)]
 pub(crate) struct Selection {
     pub(crate) registration: Option<Config>,
-    pub(crate) placement: Option<PlacementConfig>,
-    pub(crate) work: Option<WorkSettings>,
+    pub(crate) placement: Option<berth_placement::Config>,
+    pub(crate) work: Option<berth_work_hub::Settings>,
 }
 
 /// Controllers, ready to run. Everything that can fail at the start is done.
@@ -50,9 +47,9 @@ pub(crate) struct Components {
     policies: Option<Follower>,
 }
 
-const REGISTRATION: &str = lifecycle::NAMES.name;
-const PLACEMENT: &str = placement::NAMES.name;
-const WORK: &str = work::NAMES.name;
+const REGISTRATION: &str = berth_lifecycle::NAMES.name;
+const PLACEMENT: &str = berth_placement::NAMES.name;
+const WORK: &str = berth_work_hub::NAMES.name;
 
 // === impl SelectionArgs ===
 
@@ -128,18 +125,18 @@ impl Components {
             )
         };
         if let Some(config) = selection.registration {
-            let metrics = lifecycle::Metrics::beside(registry, common.clone())?;
+            let metrics = berth_lifecycle::Metrics::beside(registry, common.clone())?;
             let namespace = config.namespace.clone();
-            let controller = lifecycle::controller(config, metrics);
+            let controller = berth_lifecycle::controller(config, metrics);
             controllers.push(component(controller).within(namespace));
             policies = Some(Follower::new(api.clone(), registry));
         }
         if let Some(config) = selection.placement {
-            let metrics = placement::Metrics::beside(registry, common.clone())?;
-            controllers.push(component(placement::controller(config, metrics)));
+            let metrics = berth_placement::Metrics::beside(registry, common.clone())?;
+            controllers.push(component(berth_placement::controller(config, metrics)));
         }
         if let Some(settings) = selection.work {
-            controllers.push(component(work::controller(settings, common)));
+            controllers.push(component(berth_work_hub::controller(settings, common)));
         }
         Ok(Self {
             port,

@@ -6,7 +6,7 @@ use berth_placement::{Config, OnFault, Settings};
 use clap::ValueEnum;
 
 use crate::common::{LogArgs, TlsArgs, ignored_flags};
-use crate::feature_gates::Parsed as FeatureGates;
+use crate::feature_gates::Parsed;
 use crate::hub_component::HubComponentArgs;
 
 #[derive(Debug, clap::Args)]
@@ -71,7 +71,7 @@ impl ControllerArgs {
 
 impl PlacementArgs {
     /// Returns the settings of the controller with these feature gates.
-    pub(crate) fn settings(&self, gates: &FeatureGates) -> Config {
+    pub(crate) fn settings(&self, gates: &Parsed) -> Config {
         let on_fault = match self.misconfigured_decisions {
             OfMisconfigured::Keep => OnFault::Keep,
             OfMisconfigured::Remove => OnFault::Remove,

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use berth_api::conditions::condition_of;
-use berth_api::conditions::{FALSE, cluster_set_binding as conditions};
+use berth_api::conditions::{self, FALSE};
 use berth_api::{ManagedClusterSetBinding, groups};
 use clap_complete::engine::ArgValueCandidates;
 use k8s_openapi::api::core::v1::Namespace;
@@ -198,7 +198,7 @@ fn there(
 /// Returns the reason why the binding is not effective, if the hub reports one.
 fn not_effective(binding: &Item<ManagedClusterSetBinding>) -> Option<String> {
     let status = binding.object.status.as_ref()?;
-    let bound = condition_of(&status.conditions, conditions::BOUND)?;
+    let bound = condition_of(&status.conditions, conditions::cluster_set_binding::BOUND)?;
     (bound.status == FALSE).then(|| {
         let why = match bound.message.as_str() {
             "" => plain(&bound.reason),
@@ -226,7 +226,7 @@ async fn effective(hub: &HubConnection, set: &str, namespace: &str) -> Result<bo
         let no = not_effective(&binding);
         let said = binding.object.status.as_ref().is_some_and(|status| {
             let mut conditions = status.conditions.iter();
-            conditions.any(|it| it.type_ == conditions::BOUND)
+            conditions.any(|it| it.type_ == conditions::cluster_set_binding::BOUND)
         });
         match no {
             None if said => return Ok(true),

@@ -10,7 +10,7 @@ use berth_api::cluster::Taint;
 use berth_api::cluster_set::Membership;
 use berth_api::cluster_set::{ManagedClusterSelector, SelectorType};
 use berth_api::conditions::condition_of;
-use berth_api::conditions::{FALSE, TRUE, cluster as conditions};
+use berth_api::conditions::{self, FALSE, TRUE};
 use berth_api::{ManagedCluster, ManagedClusterSet, labels, names};
 use clap_complete::engine::ArgValueCandidates;
 use jiff::Timestamp;
@@ -149,10 +149,10 @@ impl View for Clusters {
                 cluster.map_or_else(|| UNREADABLE.to_owned(), text)
             };
             cells.extend([
-                cell(|cluster| status(cluster, conditions::JOINED)),
+                cell(|cluster| status(cluster, conditions::cluster::JOINED)),
                 match item.fields.is_empty() {
                     true => cell(|cluster| reason(cluster).unwrap_or_default()),
-                    false => conditions::UNREADABLE_FIELDS.to_owned(),
+                    false => conditions::cluster::UNREADABLE_FIELDS.to_owned(),
                 },
                 cell(taints),
                 cell(urls),
@@ -228,7 +228,7 @@ impl Shown {
         };
         Self {
             accepted: cluster.spec.hub_accepts_client.to_string(),
-            available: status(cluster, conditions::AVAILABLE),
+            available: status(cluster, conditions::cluster::AVAILABLE),
             set,
             cpu: capacity("cpu"),
             memory: capacity("memory"),
@@ -264,19 +264,19 @@ fn reason(cluster: &ManagedCluster) -> Option<String> {
         Some(condition) => Some(condition.reason.clone()),
     };
     if cluster.meta().deletion_timestamp.is_some() {
-        let left = find(conditions::DELETING).filter(|it| it.status == FALSE);
+        let left = find(conditions::cluster::DELETING).filter(|it| it.status == FALSE);
         return Some(left.map_or("Deleting".to_owned(), |it| it.reason.clone()));
     }
     if !cluster.spec.hub_accepts_client {
         // A true condition is of an earlier acceptance, and not the reason.
-        let denied = find(conditions::HUB_ACCEPTED).filter(|it| it.status == FALSE);
+        let denied = find(conditions::cluster::HUB_ACCEPTED).filter(|it| it.status == FALSE);
         return Some(denied.map_or("NotAccepted".to_owned(), |it| it.reason.clone()));
     }
-    unless_true(conditions::HUB_ACCEPTED, "AcceptancePending")
-        .or_else(|| unless_true(conditions::JOINED, "NotJoined"))
-        .or_else(|| unless_true(conditions::AVAILABLE, "NotReported"))
+    unless_true(conditions::cluster::HUB_ACCEPTED, "AcceptancePending")
+        .or_else(|| unless_true(conditions::cluster::JOINED, "NotJoined"))
+        .or_else(|| unless_true(conditions::cluster::AVAILABLE, "NotReported"))
         .or_else(|| {
-            find(conditions::CLOCK_SYNCED)
+            find(conditions::cluster::CLOCK_SYNCED)
                 .filter(|it| it.status == FALSE)
                 .map(|it| it.reason.clone())
         })

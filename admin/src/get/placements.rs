@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use berth_api::conditions::condition_of;
-use berth_api::conditions::{TRUE, placement as conditions};
+use berth_api::conditions::{self, TRUE};
 use berth_api::{Placement, PlacementDecision, labels};
 use clap_complete::engine::ArgValueCandidates;
 use jiff::Timestamp;
@@ -144,12 +144,14 @@ impl View for Placements {
         cells.extend([
             item.name(),
             cell(|it| {
-                of(it, conditions::SATISFIED).map_or_else(String::new, |it| it.status.clone())
+                of(it, conditions::placement::SATISFIED)
+                    .map_or_else(String::new, |it| it.status.clone())
             }),
             cell(|it| {
                 // A mistake in the spec counts more than what the evaluation without it ended with.
-                let mistake = of(it, conditions::MISCONFIGURED).filter(|it| it.status == TRUE);
-                let reason = mistake.or_else(|| of(it, conditions::SATISFIED));
+                let mistake =
+                    of(it, conditions::placement::MISCONFIGURED).filter(|it| it.status == TRUE);
+                let reason = mistake.or_else(|| of(it, conditions::placement::SATISFIED));
                 reason.map_or_else(String::new, |it| it.reason.clone())
             }),
             cell(|it| {
@@ -187,7 +189,7 @@ impl View for Placements {
                 continue;
             }
             let status = item.object.status.clone().unwrap_or_default();
-            let satisfied = of(&item.object, conditions::SATISFIED);
+            let satisfied = of(&item.object, conditions::placement::SATISFIED);
             let satisfied = satisfied.map_or_else(String::new, |it| match it.reason.as_str() {
                 "" => it.status.clone(),
                 reason => format!("{} ({reason})", it.status),
@@ -233,7 +235,7 @@ fn sets(placement: &Placement) -> String {
 
 /// The status of the condition, with the mistake if the spec has one.
 fn misconfigured(placement: &Placement) -> String {
-    match of(placement, conditions::MISCONFIGURED) {
+    match of(placement, conditions::placement::MISCONFIGURED) {
         None => String::new(),
         Some(it) if it.status == TRUE => format!("{}: {}", it.status, it.message),
         Some(it) => it.status.clone(),

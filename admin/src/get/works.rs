@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::process::ExitCode;
 
 use anyhow::bail;
-use berth_api::conditions::manifest_work as conditions;
+use berth_api::conditions::manifest_work;
 use berth_api::conditions::{TRUE, condition_of};
 use berth_api::labels;
 use berth_api::work::{ManifestResourceMeta, ManifestWork, ManifestWorkExecutor};
@@ -141,15 +141,15 @@ impl View for Works {
         cells.extend([
             item.name(),
             cell(|it| it.spec.workload.manifests.len().to_string()),
-            cell(|it| status(it, conditions::APPLIED)),
-            cell(|it| status(it, conditions::AVAILABLE)),
+            cell(|it| status(it, manifest_work::APPLIED)),
+            cell(|it| status(it, manifest_work::AVAILABLE)),
             age_of(item.object.meta(), now),
         ]);
         if self.wide {
             cells.extend([
-                cell(|it| status(it, conditions::PROGRESSING)),
-                cell(|it| status(it, conditions::DEGRADED)),
-                cell(|it| status(it, conditions::DRIFTED)),
+                cell(|it| status(it, manifest_work::PROGRESSING)),
+                cell(|it| status(it, manifest_work::DEGRADED)),
+                cell(|it| status(it, manifest_work::DRIFTED)),
                 cell(|it| {
                     let set = it.labels().get(labels::REPLICA_SET).cloned();
                     set.unwrap_or_default()
@@ -173,8 +173,11 @@ impl View for Works {
             let work = &item.object;
             let manifests = work.spec.workload.manifests.len();
             node.push(Node::leaf("Number of Manifests", manifests.to_string()));
-            node.push(Node::leaf("Applied", status(work, conditions::APPLIED)));
-            node.push(Node::leaf("Available", status(work, conditions::AVAILABLE)));
+            node.push(Node::leaf("Applied", status(work, manifest_work::APPLIED)));
+            node.push(Node::leaf(
+                "Available",
+                status(work, manifest_work::AVAILABLE),
+            ));
             let message = message(work);
             if !message.is_empty() {
                 node.push(Node::leaf("Message", message));
@@ -183,7 +186,7 @@ impl View for Works {
             let reported = work.status.iter();
             for manifest in reported.flat_map(|it| &it.resource_status.manifests) {
                 let title = object(&manifest.resource_meta);
-                let said = [conditions::APPLIED, conditions::AVAILABLE].map(|type_| {
+                let said = [manifest_work::APPLIED, manifest_work::AVAILABLE].map(|type_| {
                     let found = condition_of(&manifest.conditions, type_);
                     let status = found.map_or("Unknown", |it| &it.status);
                     format!("{type_} {status}")
@@ -222,14 +225,14 @@ fn message(work: &ManifestWork) -> String {
         return String::new();
     };
     if work.metadata.deletion_timestamp.is_some() {
-        let found = condition_of(&stored.conditions, conditions::DELETING);
+        let found = condition_of(&stored.conditions, manifest_work::DELETING);
         return found.map_or_else(String::new, |it| it.message.clone());
     }
     for (type_, good) in [
-        (conditions::APPLIED, true),
-        (conditions::AVAILABLE, true),
-        (conditions::DEGRADED, false),
-        (conditions::DRIFTED, false),
+        (manifest_work::APPLIED, true),
+        (manifest_work::AVAILABLE, true),
+        (manifest_work::DEGRADED, false),
+        (manifest_work::DRIFTED, false),
     ] {
         let Some(of_work) = condition_of(&stored.conditions, type_) else {
             continue;

@@ -5,7 +5,6 @@ use std::io::{self, Write};
 use berth_hub::{Answer, Call, CallError, MERGE_PATCH, METADATA_LIST, optional};
 use http::{Method, Request};
 use kube::Resource;
-use kube::core::Request as Urls;
 use kube::core::params::{DeleteParams, GetParams, Patch, PatchParams, PostParams, Preconditions};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -237,8 +236,8 @@ pub(super) fn call(
     })
 }
 
-pub(super) fn urls<K: Resource<DynamicType = ()>>(namespace: Option<&str>) -> Urls {
-    Urls::new(K::url_path(&(), namespace))
+pub(super) fn urls<K: Resource<DynamicType = ()>>(namespace: Option<&str>) -> kube::core::Request {
+    kube::core::Request::new(K::url_path(&(), namespace))
 }
 
 /// Returns true if each name can stand in a path as it is; another name could change the path. (Most kinds allow fewer

@@ -5,7 +5,6 @@
 
 use berth_hub::{Cause, METADATA_LIST};
 use kube::Resource;
-use kube::core::Request as Urls;
 use kube::core::params::ListParams;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -105,7 +104,8 @@ impl HubConnection {
 
     /// As [`list_values`](Self::list_values), of a resource by its path, such as `/apis/GROUP/VERSION/RESOURCE`.
     pub(crate) async fn list_values_at(&self, path: String) -> Result<Vec<Value>, CommandError> {
-        self.values(Urls::new(path), ListParams::default()).await
+        self.values(kube::core::Request::new(path), ListParams::default())
+            .await
     }
 
     /// Reads all objects of a collection by its path, page by page. `take` gets each object, and `None` if the list starts again, since
@@ -119,13 +119,17 @@ impl HubConnection {
             Some(page) => page.into_iter().for_each(|object| take(Some(object))),
             None => take(None),
         };
-        let urls = Urls::new(path);
+        let urls = kube::core::Request::new(path);
         self.pages(&urls, ListParams::default(), None, &mut pages)
             .await
             .map(drop)
     }
 
-    async fn values(&self, urls: Urls, params: ListParams) -> Result<Vec<Value>, CommandError> {
+    async fn values(
+        &self,
+        urls: kube::core::Request,
+        params: ListParams,
+    ) -> Result<Vec<Value>, CommandError> {
         let mut values = Vec::new();
         let mut take = |page: Option<Vec<Value>>| match page {
             Some(page) => values.extend(page),
@@ -162,7 +166,7 @@ impl HubConnection {
     /// and the list starts again. Returns the resourceVersion of the list.
     async fn pages(
         &self,
-        urls: &Urls,
+        urls: &kube::core::Request,
         params: ListParams,
         accept: Option<&'static str>,
         take: &mut impl FnMut(Option<Vec<Value>>),

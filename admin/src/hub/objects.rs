@@ -7,7 +7,6 @@ use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Namespace, Secret, ServiceAccount};
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::core::Request as Urls;
 use kube::core::params::{GetParams, PatchParams, PostParams};
 use serde_json::Value;
 
@@ -121,7 +120,11 @@ impl HubConnection {
     }
 
     /// Returns the resourceVersion of an object, or None if it does not exist.
-    async fn version(&self, urls: &Urls, name: &str) -> Result<Option<String>, CommandError> {
+    async fn version(
+        &self,
+        urls: &kube::core::Request,
+        name: &str,
+    ) -> Result<Option<String>, CommandError> {
         let read = call(urls.get(name, &GetParams::default()))?.accept(METADATA);
         let answer = optional(self.call(read).await).map_err(|error| self.failure(&error))?;
         let Some(answer) = answer else {
@@ -134,7 +137,7 @@ impl HubConnection {
 }
 
 /// Returns the collection of an object, and its name.
-fn place(object: &Value) -> Result<(Urls, &str), CommandError> {
+fn place(object: &Value) -> Result<(kube::core::Request, &str), CommandError> {
     let namespace = object["metadata"]["namespace"].as_str();
     let kind = object["kind"].as_str().unwrap_or_default();
     let urls = match kind {

@@ -6,7 +6,6 @@ use http::HeaderMap;
 use http::header::DATE;
 use jiff::Timestamp;
 use jiff::fmt::rfc2822;
-use kube::core::Request as Urls;
 use kube::core::response::Status;
 use serde_json::Value;
 
@@ -42,7 +41,7 @@ impl HubConnection {
         object: &Value,
     ) -> Result<Tried, CommandError> {
         let kind = (group, version, resource);
-        let urls = Urls::new(object_path(kind, namespace.unwrap_or_default(), ""));
+        let urls = kube::core::Request::new(object_path(kind, namespace.unwrap_or_default(), ""));
         let body = object.to_string().into_bytes();
         let request = urls.create(&writes(DryRun::Server), body);
         let answer = self.api.call(call(request)?.within(self.wait)).await;

@@ -9,7 +9,7 @@ use berth_api::work::{
     Manifest, ManifestWork, ManifestWorkReplicaSet, ManifestWorkSpec, UpdateStrategy,
     UpdateStrategyType,
 };
-use berth_review::{Source as At, drop_nulls};
+use berth_review::drop_nulls;
 use berth_rules::path::unreadable;
 use berth_rules::plural;
 use berth_work_core::config::{Identity, Rules};
@@ -174,7 +174,7 @@ async fn of_hub(args: &Args, name: &str) -> anyhow::Result<Source> {
     }
 }
 
-fn of_files(objects: Vec<(At, Value)>) -> anyhow::Result<Vec<Source>> {
+fn of_files(objects: Vec<(berth_review::Source, Value)>) -> anyhow::Result<Vec<Source>> {
     let mut sources = Vec::new();
     for (at, mut object) in objects {
         drop_own_nulls(&mut object);

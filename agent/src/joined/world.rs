@@ -11,7 +11,7 @@ use berth_agent_core::namespaces::{self, Labelled};
 use berth_agent_core::registered::HubStanding;
 use berth_agent_core::resources::{self, Node, Resources};
 use berth_agent_core::status;
-use berth_api::conditions::{FALSE, TRUE, UNKNOWN, cluster as conditions};
+use berth_api::conditions::{self, FALSE, TRUE, UNKNOWN};
 use berth_api::plan::{Action, Plan, Target, Write, WriteFailure};
 use berth_api::{GroupVersionResource, Now, groups};
 use berth_certs::pem::sha256;
@@ -143,7 +143,7 @@ impl ClusterReport {
         let reported = self
             .cluster
             .as_ref()
-            .and_then(|it| it.condition(conditions::AVAILABLE));
+            .and_then(|it| it.condition(conditions::cluster::AVAILABLE));
         let judgement = self.availability.judge(&health, reported, now);
         if version.is_some() {
             self.version = version;
@@ -246,7 +246,7 @@ impl ClusterReport {
     /// The hub says that the Lease was not renewed for long.
     fn is_unknown(&self) -> bool {
         let cluster = self.cluster.as_ref();
-        cluster.is_some_and(|it| it.has(conditions::AVAILABLE, UNKNOWN))
+        cluster.is_some_and(|it| it.has(conditions::cluster::AVAILABLE, UNKNOWN))
     }
 
     fn status(&self, now: Now) -> Option<Write> {
@@ -255,7 +255,7 @@ impl ClusterReport {
         let cluster = self.cluster.as_ref().filter(|_| may_report)?;
         let health = self.health.as_ref()?;
         let mut availability = self.availability;
-        let reported = cluster.condition(conditions::AVAILABLE);
+        let reported = cluster.condition(conditions::cluster::AVAILABLE);
         let knows_claims =
             self.reports_claims && (self.knows(Kind::Claim) || self.knows(Kind::Property));
         let report = status::Report {

@@ -4,7 +4,7 @@ use berth_agent_core::asked::Asked;
 use berth_agent_core::held::{self, Judged};
 use berth_agent_core::identity::Identity;
 use berth_agent_core::registration::{Fault, Held};
-use berth_agent_core::rotation::Standing as Age;
+use berth_agent_core::rotation;
 use jiff::Timestamp;
 use tracing::warn;
 
@@ -38,10 +38,12 @@ impl Registration<'_> {
         }
         let remembered = self.judge(&self.memory, asked, now);
         match remembered.held {
-            Held::Certificate(Age::Fresh { .. } | Age::Due) => Judged {
-                held: Held::Certificate(Age::Due),
-                ..remembered
-            },
+            Held::Certificate(rotation::Standing::Fresh { .. } | rotation::Standing::Due) => {
+                Judged {
+                    held: Held::Certificate(rotation::Standing::Due),
+                    ..remembered
+                }
+            }
             _ => judged,
         }
     }
@@ -118,7 +120,7 @@ impl Registration<'_> {
 fn is_gone(judged: &Judged) -> bool {
     matches!(
         judged.held,
-        Held::Unusable(_) | Held::Certificate(Age::Expired)
+        Held::Unusable(_) | Held::Certificate(rotation::Standing::Expired)
     )
 }
 

@@ -1,7 +1,5 @@
 //! OCM's function on texts in JSON.
 
-use serde_json::Value as Json;
-
 use super::{Function, Returned, no_overload, priced};
 use crate::failure::charge;
 use crate::value::Value;
@@ -19,7 +17,8 @@ fn parse_json(args: &[Value]) -> Returned {
         return no_overload();
     };
     // Nesting is bounded by serde_json. In OCM all numbers are doubles.
-    let json: Json = serde_json::from_str(text).map_err(|error| format!("not JSON: {error}"))?;
+    let json: serde_json::Value =
+        serde_json::from_str(text).map_err(|error| format!("not JSON: {error}"))?;
     Ok(with_doubles(Value::from(&json)))
 }
 

@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 use cel::{Context, Env, ExecutionError, extensions};
 use proptest::prelude::*;
-use serde_json::Value as Json;
 
 use super::{cluster_json, rows, says};
 
@@ -44,14 +43,14 @@ fn second(text: &str) -> Option<&'static str> {
     catch_unwind(AssertUnwindSafe(evaluate)).unwrap_or(Some("panics"))
 }
 
-fn value(json: &Json) -> cel::Value {
+fn value(json: &serde_json::Value) -> cel::Value {
     match json {
-        Json::Null => cel::Value::Null,
-        Json::Bool(it) => (*it).into(),
-        Json::String(it) => it.as_str().into(),
-        Json::Number(it) => it.as_i64().expect("the cluster has whole numbers").into(),
-        Json::Array(items) => items.iter().map(value).collect::<Vec<_>>().into(),
-        Json::Object(fields) => {
+        serde_json::Value::Null => cel::Value::Null,
+        serde_json::Value::Bool(it) => (*it).into(),
+        serde_json::Value::String(it) => it.as_str().into(),
+        serde_json::Value::Number(it) => it.as_i64().expect("the cluster has whole numbers").into(),
+        serde_json::Value::Array(items) => items.iter().map(value).collect::<Vec<_>>().into(),
+        serde_json::Value::Object(fields) => {
             let fields = fields.iter().map(|(key, it)| (key.clone(), value(it)));
             fields.collect::<HashMap<_, _>>().into()
         }

@@ -16,9 +16,7 @@ use berth_certs::options::TlsOptions;
 use berth_certs::serving::ServingTls;
 use berth_devhub::DevHub;
 use berth_hub::HubApi;
-use berth_lifecycle as lifecycle;
-use berth_lifecycle_core::config::Config as LifecycleConfig;
-use berth_placement as placement;
+use berth_lifecycle_core::config;
 use berth_reconcile::{Controller, Ended};
 use berth_review::{Gate, HubAnswerer, Webhook};
 use berth_rules::Settings;
@@ -103,13 +101,13 @@ impl Running {
         let gates = HubApi::of(own_config(admin, hub, GATES_ACCOUNT).await?).await?;
         let controllers = HubApi::of(own_config(admin, hub, CONTROLLERS_ACCOUNT).await?).await?;
         let common = berth_reconcile::Metrics::new(metrics.registry())?;
-        let placed = placement::Metrics::beside(metrics.registry(), common.clone())?;
-        let registered = lifecycle::Metrics::beside(metrics.registry(), common.clone())?;
+        let placed = berth_placement::Metrics::beside(metrics.registry(), common.clone())?;
+        let registered = berth_lifecycle::Metrics::beside(metrics.registry(), common.clone())?;
         let start =
             |controller: Controller| controller.start(controllers.clone(), "demo", None, None);
-        let placement = start(placement::controller(Default::default(), placed));
+        let placement = start(berth_placement::controller(Default::default(), placed));
         let work = start(berth_work_hub::controller(Default::default(), common));
-        let lifecycle = start(lifecycle::controller(lifecycle_config(), registered));
+        let lifecycle = start(berth_lifecycle::controller(lifecycle_config(), registered));
         let server = Server {
             gate: Gate::new(
                 Arc::new(HubAnswerer::new(gates.clone())),
@@ -153,15 +151,15 @@ impl Running {
 }
 
 /// The configuration of a controller without flags.
-fn lifecycle_config() -> LifecycleConfig {
-    LifecycleConfig {
+fn lifecycle_config() -> config::Config {
+    config::Config {
         namespace: NAMESPACE.to_owned(),
         gc_resources: vec![GroupVersionResource {
             group: "work.open-cluster-management.io".to_owned(),
             version: "v1".to_owned(),
             resource: "manifestworks".to_owned(),
         }],
-        ..LifecycleConfig::default()
+        ..config::Config::default()
     }
 }
 

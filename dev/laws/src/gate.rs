@@ -95,7 +95,7 @@ pub(crate) fn ask(hub: FakeHub, webhook: Webhook, body: &[u8], now: Timestamp) -
 }
 
 /// Like [`ask`], for a review that is JSON: the response must have the review's uid and version, and a patch must apply.
-pub(crate) fn review(hub: FakeHub, webhook: Webhook, review: &Value, now: Timestamp) -> Said {
+pub(crate) fn ask_json(hub: FakeHub, webhook: Webhook, review: &Value, now: Timestamp) -> Said {
     let said = ask(hub, webhook, review.to_string().as_bytes(), now);
     if let Some(uid) = review["request"]["uid"].as_str() {
         assert_eq!(

@@ -7,7 +7,7 @@ use fastrand::Rng;
 use jiff::SignedDuration;
 use serde_json::{Map, Value, json};
 
-use crate::gate::{FakeHub, now, review as asked};
+use crate::gate::{FakeHub, ask_json, now};
 use crate::review;
 
 #[derive(Arbitrary, Debug)]
@@ -97,7 +97,7 @@ pub fn mutate(bytes: &[u8]) {
 
 /// A user who may write the cluster applies a manifest without times.
 fn what_is_stored_may_be_written_again(request: &Value) {
-    let said = asked(FakeHub::Open, Webhook::MutateCluster, request, now());
+    let said = ask_json(FakeHub::Open, Webhook::MutateCluster, request, now());
     if !said.allowed {
         return;
     }
@@ -118,7 +118,7 @@ fn what_is_stored_may_be_written_again(request: &Value) {
     let twins = has_twins(&stored);
     again["request"]["object"] = manifest;
     let later = now() + SignedDuration::from_hours(1);
-    let said = asked(FakeHub::Closed, Webhook::MutateCluster, &again, later);
+    let said = ask_json(FakeHub::Closed, Webhook::MutateCluster, &again, later);
     assert!(
         said.allowed,
         "a manifest without times of taints is refused: {}",
@@ -293,7 +293,7 @@ mod tests {
         for _ in 0..1000 {
             let bytes: Vec<u8> = std::iter::repeat_with(|| dice.u8(..)).take(200).collect();
             let write = Write::arbitrary(&mut Unstructured::new(&bytes)).expect("enough bytes");
-            let said = asked(
+            let said = ask_json(
                 FakeHub::Open,
                 Webhook::MutateCluster,
                 &write.review(),

@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use json_patch::Patch;
 use serde_json::{Value, json};
 
-use crate::gate::{FakeHub, now, patched, review as asked};
+use crate::gate::{FakeHub, ask_json, now, patched};
 
 /// For this long, the gate accepts a time as its own.
 const OURS: SignedDuration = SignedDuration::from_secs(5);
@@ -54,7 +54,7 @@ fn a_second_pass_changes_nothing(hub: FakeHub, review: &Value, once: &Value) {
     let delays = if given { [0, 0, 0] } else { [0, 4_400, 5_000] };
     for delay in delays {
         let later = now() + SignedDuration::from_millis(delay);
-        let said = asked(hub, Webhook::MutateCluster, &again, later);
+        let said = ask_json(hub, Webhook::MutateCluster, &again, later);
         assert!(
             said.allowed && said.patch.0.is_empty(),
             "a second pass after {delay} ms: {}: {once}",

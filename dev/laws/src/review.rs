@@ -6,7 +6,7 @@ use berth_review::Webhook;
 use fastrand::Rng;
 use serde_json::{Value, json};
 
-use crate::gate::{FakeHub, Said, ask, now, review as asked};
+use crate::gate::{FakeHub, Said, ask, ask_json, now};
 use crate::mutation;
 use crate::rewritten::{Style, members, rewritten};
 
@@ -26,7 +26,7 @@ pub fn review(bytes: &[u8]) {
     bytes.hash(&mut hasher);
     let mut dice = Rng::with_seed(hasher.finish());
     for (webhook, said) in Webhook::ALL.into_iter().zip(said) {
-        let plain = asked(FakeHub::Sample, webhook, &review, now());
+        let plain = ask_json(FakeHub::Sample, webhook, &review, now());
         assert!(
             plain.allowed || !said.allowed,
             "a review that is refused in plain JSON is refused in every form"
@@ -50,7 +50,7 @@ pub(crate) fn laws(webhook: Webhook, review: &Value, dice: &mut Rng) {
         FakeHub::Closed,
         FakeHub::Silent,
     ]
-    .map(|hub| (hub, asked(hub, webhook, review, now())));
+    .map(|hub| (hub, ask_json(hub, webhook, review, now())));
     answers_decide(&sample.1, &open.1, &closed.1, &silent.1);
 
     // The refusing hub that allows most.
@@ -168,7 +168,7 @@ fn a_longer_name_allows_nothing(webhook: Webhook, review: &Value, said: [&(FakeH
         let for_the_object = before.reason == "reserved-name"
             || *hub == FakeHub::Sample && !["accept", "join", "bind"].contains(&before.reason);
         if !before.allowed && !for_the_object {
-            let said = asked(*hub, webhook, &longer, now());
+            let said = ask_json(*hub, webhook, &longer, now());
             assert!(
                 !said.allowed,
                 "a longer name is allowed after {}",
@@ -203,7 +203,7 @@ fn irrelevant_fields_do_not_matter(webhook: Webhook, review: &Value, said: &Said
     let changed = |change: &dyn Fn(&mut Value)| {
         let mut review = review.clone();
         change(&mut review);
-        asked(FakeHub::Sample, webhook, &review, now())
+        ask_json(FakeHub::Sample, webhook, &review, now())
     };
     let dry = !review["request"]["dryRun"].as_bool().unwrap_or_default();
     let dry_run = changed(&|review| review["request"]["dryRun"] = dry.into());
@@ -236,7 +236,7 @@ fn only_changes_are_checked(webhook: Webhook, review: &Value) {
     let mut unchanged = update.clone();
     unchanged["request"]["oldObject"] = object.clone();
     for hub in [FakeHub::Closed, FakeHub::Silent] {
-        let said = asked(hub, webhook, &unchanged, now());
+        let said = ask_json(hub, webhook, &unchanged, now());
         assert!(
             said.reason == "undecodable" || (said.allowed && said.patch.0.is_empty()),
             "an unchanged object was refused or patched: {}",
@@ -247,7 +247,7 @@ fn only_changes_are_checked(webhook: Webhook, review: &Value) {
     {
         update["request"]["oldObject"]["metadata"]["deletionTimestamp"] =
             json!("2026-11-21T12:00:00Z");
-        let said = asked(FakeHub::Open, webhook, &update, now());
+        let said = ask_json(FakeHub::Open, webhook, &update, now());
         let accepted = |object: &str| {
             update["request"][object]["spec"]["hubAcceptsClient"] == Value::Bool(true)
         };

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
-use clap::{Args as ClapArgs, Parser, ValueEnum};
+use clap::{Parser, ValueEnum};
 use http::{HeaderName, HeaderValue, Uri};
 
 use crate::check::Expect;
@@ -138,7 +138,7 @@ pub(crate) struct Args {
 }
 
 /// The reviews to send.
-#[derive(ClapArgs, Clone, Debug)]
+#[derive(clap::Args, Clone, Debug)]
 #[command(next_help_heading = "Reviews")]
 pub(crate) struct What {
     /// AdmissionReview to send unchanged instead of generated ones, or a folder of them. May be repeated
@@ -182,7 +182,7 @@ pub(crate) struct What {
 }
 
 /// Another webhook.
-#[derive(ClapArgs, Clone, Debug)]
+#[derive(clap::Args, Clone, Debug)]
 #[command(next_help_heading = "Compare")]
 pub(crate) struct Against {
     /// Another webhook to load in alternating runs with that of --url

@@ -2,7 +2,7 @@
 //!
 //! Small bodies have a separate budget of memory, so that they never wait for large ones.
 
-use std::time::{Duration, Instant as Clock};
+use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use futures::FutureExt;
@@ -128,13 +128,16 @@ impl BodyMemory {
             && data.len() < LARGEST_BODY
         {
             let bytes = data.clone();
-            return match self.of(bytes.len()).share(bytes.len(), Clock::now()) {
+            return match self
+                .of(bytes.len())
+                .share(bytes.len(), std::time::Instant::now())
+            {
                 Ok(share) => Ok(Received { bytes, share }),
                 Err(Full) => Err(refused(Trouble::NoRoom, &mut beginning, &bytes)),
             };
         }
         let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
-        let Ok(mut arrival) = self.of(announced).begin(payer, Clock::now()) else {
+        let Ok(mut arrival) = self.of(announced).begin(payer, std::time::Instant::now()) else {
             if let Some(Some(Ok(frame))) = &first
                 && let Some(data) = frame.data_ref()
             {
@@ -180,15 +183,15 @@ impl BodyMemory {
             }
             let taken = if length >= LARGE_BODY && !is_large {
                 is_large = true;
-                match arrival.moved(&self.large, Clock::now()) {
+                match arrival.moved(&self.large, std::time::Instant::now()) {
                     Ok(moved) => {
                         arrival = moved;
-                        arrival.piece(&data, Clock::now())
+                        arrival.piece(&data, std::time::Instant::now())
                     }
                     Err(Full) => return Err(refused(Trouble::NoRoom, &mut beginning, &[])),
                 }
             } else {
-                arrival.piece(&data, Clock::now())
+                arrival.piece(&data, std::time::Instant::now())
             };
             if taken.is_err() {
                 return Err(refused(Trouble::NoRoom, &mut beginning, &[]));
@@ -210,7 +213,7 @@ impl Received {
 
     /// Charges the memory that decoding takes besides the body. Returns false if the memory does not suffice.
     pub fn charge(&mut self, bytes: usize) -> bool {
-        self.share.grow(bytes, Clock::now()).is_ok()
+        self.share.grow(bytes, std::time::Instant::now()).is_ok()
     }
 
     /// At most its first 4 KiB.

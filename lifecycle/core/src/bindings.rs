@@ -7,7 +7,7 @@
 #[cfg(test)]
 mod tests;
 
-use berth_api::conditions::cluster_set_binding as conditions;
+use berth_api::conditions;
 use berth_api::conditions::{FALSE, TRUE};
 use berth_api::groups;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
@@ -40,14 +40,26 @@ pub fn decide(
             "The namespace belongs to ManagedCluster {namespace:?}, which is accepted: its agent works there. Bind the set \
              in another namespace, and delete this binding: kubectl delete managedclustersetbinding -n {namespace} {name}"
         );
-        (FALSE, conditions::NAMESPACE_BELONGS_TO_CLUSTER, message)
+        (
+            FALSE,
+            conditions::cluster_set_binding::NAMESPACE_BELONGS_TO_CLUSTER,
+            message,
+        )
     } else if set_exists {
-        (TRUE, conditions::CLUSTER_SET_BOUND, String::new())
+        (
+            TRUE,
+            conditions::cluster_set_binding::CLUSTER_SET_BOUND,
+            String::new(),
+        )
     } else {
-        (FALSE, conditions::CLUSTER_SET_NOT_FOUND, String::new())
+        (
+            FALSE,
+            conditions::cluster_set_binding::CLUSTER_SET_NOT_FOUND,
+            String::new(),
+        )
     };
     let condition = Condition {
-        type_: conditions::BOUND.to_owned(),
+        type_: conditions::cluster_set_binding::BOUND.to_owned(),
         status: status.to_owned(),
         reason: reason.to_owned(),
         message,

@@ -4,7 +4,7 @@
 //! when it saw the renewal. So neither passing time nor a jump of the hub's clock between two renewals changes the outcome.
 //! The renewal that the lease has at first sight is not compared, since its age is unknown.
 
-use berth_api::conditions::{self, cluster as types};
+use berth_api::conditions;
 
 use crate::cluster_plan::ClusterPlan;
 use crate::facts::{Cluster, ClusterFacts, Lease, Now};
@@ -35,18 +35,18 @@ pub fn decide(facts: &ClusterFacts<'_>, now: Now, plan: &mut ClusterPlan) {
     let (status, reason, message) = if synced {
         (
             conditions::TRUE,
-            types::CLOCK_IN_SYNC,
+            conditions::cluster::CLOCK_IN_SYNC,
             "The clock of the managed cluster is synced with the hub.",
         )
     } else {
         (
             conditions::FALSE,
-            types::CLOCK_OUT_OF_SYNC,
+            conditions::cluster::CLOCK_OUT_OF_SYNC,
             "The clock of hub and agent is out of sync. This may cause the Unknown status and affect agent functionalities.",
         )
     };
     let wanted = Wanted {
-        type_: types::CLOCK_SYNCED,
+        type_: conditions::cluster::CLOCK_SYNCED,
         status,
         reason,
         message: message.to_owned(),
@@ -66,7 +66,7 @@ pub fn decide(facts: &ClusterFacts<'_>, now: Now, plan: &mut ClusterPlan) {
 /// Returns true if the clocks of cluster and hub are known to agree, and the check is not turned off.
 pub(crate) fn is_right(cluster: &Cluster) -> bool {
     !cluster.skip_clock_check
-        && cluster.condition_status(types::CLOCK_SYNCED) == Some(conditions::TRUE)
+        && cluster.condition_status(conditions::cluster::CLOCK_SYNCED) == Some(conditions::TRUE)
 }
 
 /// Returns true or false if the clocks agree or not, and the cluster's condition does not report that yet.
@@ -77,7 +77,7 @@ pub fn new_verdict(cluster: &Cluster, lease: &Lease) -> Option<bool> {
     } else {
         conditions::FALSE
     };
-    (cluster.condition_status(types::CLOCK_SYNCED) != Some(status)).then_some(synced)
+    (cluster.condition_status(conditions::cluster::CLOCK_SYNCED) != Some(status)).then_some(synced)
 }
 
 /// Returns true if the clocks differ by less than the grace of a lease, or the check is turned off. None before a renewal was

@@ -20,7 +20,7 @@ mod tests;
 use std::collections::BTreeSet;
 use std::time::Instant;
 
-use berth_api::conditions::{cluster as types, since};
+use berth_api::conditions::{self, since};
 use berth_api::inventory::{
     CLUSTER_PROFILES, CLUSTER_SET, CONTROL_PLANE_HEALTHY, GROUP, JOINED, MANAGER,
     OPEN_CLUSTER_MANAGEMENT, VERSION,
@@ -232,8 +232,8 @@ fn conditions(cluster: &Cluster, stored: &Profile, now: Now) -> Option<Vec<Value
     let mut conditions = stored.conditions.clone();
     let mut changed = false;
     for (type_, of_cluster) in [
-        (CONTROL_PLANE_HEALTHY, types::AVAILABLE),
-        (JOINED, types::JOINED),
+        (CONTROL_PLANE_HEALTHY, conditions::cluster::AVAILABLE),
+        (JOINED, conditions::cluster::JOINED),
     ] {
         let Some(of_cluster) = cluster.condition(of_cluster) else {
             continue;

@@ -3,7 +3,7 @@
 //! The hub treats those fields as absent ([`berth_api::lenient`]), and accepts, denies and deletes the cluster like any other.
 //! It renews the certificate of the cluster's agent only when all fields can be read again ([`crate::csrs`]).
 
-use berth_api::conditions::{FALSE, TRUE, cluster as types};
+use berth_api::conditions::{self, FALSE, TRUE};
 
 use crate::cluster_plan::ClusterPlan;
 use crate::facts::{ClusterFacts, Now};
@@ -30,10 +30,10 @@ pub fn decide(facts: &ClusterFacts<'_>, now: Now, plan: &mut ClusterPlan) {
              until they are corrected",
             cluster.unreadable
         );
-        (FALSE, types::UNREADABLE_FIELDS, message)
-    } else if cluster.condition(types::READABLE).is_some() {
+        (FALSE, conditions::cluster::UNREADABLE_FIELDS, message)
+    } else if cluster.condition(conditions::cluster::READABLE).is_some() {
         let message = "All fields can be read".to_owned();
-        (TRUE, types::ALL_FIELDS_READABLE, message)
+        (TRUE, conditions::cluster::ALL_FIELDS_READABLE, message)
     } else {
         return;
     };
@@ -44,7 +44,7 @@ pub fn decide(facts: &ClusterFacts<'_>, now: Now, plan: &mut ClusterPlan) {
         namespace: None,
     };
     let wanted = Wanted {
-        type_: types::READABLE,
+        type_: conditions::cluster::READABLE,
         status,
         reason,
         message,
@@ -69,7 +69,11 @@ mod tests {
         ]}});
         scene.cluster().unreadable = Cluster::read(&strange).unreadable;
         scene.settles(decide, 1);
-        let condition = scene.cluster().condition(types::READABLE).unwrap().clone();
+        let condition = scene
+            .cluster()
+            .condition(conditions::cluster::READABLE)
+            .unwrap()
+            .clone();
         assert_eq!(
             (&*condition.status, &*condition.reason),
             ("False", "UnreadableFields")
@@ -79,7 +83,9 @@ mod tests {
         scene.cluster().unreadable = Default::default();
         scene.settles(decide, 1);
         assert_eq!(
-            scene.cluster().condition_status(types::READABLE),
+            scene
+                .cluster()
+                .condition_status(conditions::cluster::READABLE),
             Some("True")
         );
     }

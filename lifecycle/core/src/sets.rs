@@ -8,7 +8,7 @@
 #[cfg(test)]
 mod tests;
 
-use berth_api::conditions::cluster_set as conditions;
+use berth_api::conditions;
 use berth_api::conditions::{FALSE, TRUE, UNKNOWN};
 use berth_api::groups;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
@@ -28,20 +28,24 @@ pub fn decide(set: &ClusterSet, members: usize, now: Now) -> Plan {
         return plan;
     }
     let (status, reason, message) = match &set.membership {
-        Err(mistakes) => (UNKNOWN, conditions::INVALID_SELECTOR, mistakes.clone()),
+        Err(mistakes) => (
+            UNKNOWN,
+            conditions::cluster_set::INVALID_SELECTOR,
+            mistakes.clone(),
+        ),
         Ok(_) if members == 0 => (
             TRUE,
-            conditions::NO_CLUSTER_MATCHED,
+            conditions::cluster_set::NO_CLUSTER_MATCHED,
             "No ManagedCluster selected".to_owned(),
         ),
         Ok(_) => (
             FALSE,
-            conditions::CLUSTERS_SELECTED,
+            conditions::cluster_set::CLUSTERS_SELECTED,
             format!("{members} ManagedClusters selected"),
         ),
     };
     let condition = Condition {
-        type_: conditions::EMPTY.to_owned(),
+        type_: conditions::cluster_set::EMPTY.to_owned(),
         status: status.to_owned(),
         reason: reason.to_owned(),
         message,

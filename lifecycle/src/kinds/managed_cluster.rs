@@ -1,6 +1,6 @@
 //! What is kept of a ManagedCluster: what decisions read always, and of its lists up to a bound.
 
-use berth_api::conditions::cluster as conditions;
+use berth_api::conditions;
 use berth_api::labels;
 use berth_lifecycle_core::config::Gates;
 use berth_lifecycle_core::facts::LeftOut;
@@ -137,12 +137,12 @@ pub(crate) fn cluster(
 
 /// The conditions of ManagedClusters that decisions read.
 const CONDITIONS: [&str; 6] = [
-    conditions::HUB_ACCEPTED,
-    conditions::JOINED,
-    conditions::AVAILABLE,
-    conditions::CLOCK_SYNCED,
-    conditions::DELETING,
-    conditions::READABLE,
+    conditions::cluster::HUB_ACCEPTED,
+    conditions::cluster::JOINED,
+    conditions::cluster::AVAILABLE,
+    conditions::cluster::CLOCK_SYNCED,
+    conditions::cluster::DELETING,
+    conditions::cluster::READABLE,
 ];
 
 /// The annotations of ManagedClusters that decisions need, cut to the length of a valid value.

@@ -86,11 +86,11 @@ impl Host for ClusterHost<'_, '_> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value as Json, json};
+    use serde_json::json;
 
     use super::*;
 
-    fn holds(cluster: &Json, text: &str) -> Result<bool, EvaluationError> {
+    fn holds(cluster: &serde_json::Value, text: &str) -> Result<bool, EvaluationError> {
         let expired = Scores {
             values: [("cpu".to_owned(), 1)].into(),
             valid_until: Some(jiff::Timestamp::UNIX_EPOCH),

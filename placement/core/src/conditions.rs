@@ -1,7 +1,7 @@
 //! The conditions of a placement. Types, reasons and messages are OCM's, except where decisions are kept. With the gate
 //! [`scores`](crate::Gates::scores), counts follow the message.
 
-use berth_api::conditions::placement as reasons;
+use berth_api::conditions::placement;
 use berth_api::conditions::{FALSE, TRUE};
 use berth_api::text::cut;
 
@@ -47,7 +47,7 @@ impl Schedule<'_> {
         let (message, _) = cut(&message, LONGEST);
         Conditions {
             satisfied: ConditionValue {
-                type_: reasons::SATISFIED,
+                type_: placement::SATISFIED,
                 status,
                 reason,
                 message: message.to_owned(),
@@ -62,42 +62,42 @@ impl Schedule<'_> {
         let no = |reason, message| (FALSE, reason, message);
         if eligible.bindings == 0 {
             let message = "No valid ManagedClusterSetBindings found in placement namespace";
-            return no(reasons::NO_BINDINGS, message.to_owned());
+            return no(placement::NO_BINDINGS, message.to_owned());
         }
         if eligible.sets.is_empty() {
             let sets = self.rules.sets.join(",");
             let message =
                 format!("None of ManagedClusterSets [{sets}] is bound to placement namespace");
-            return no(reasons::NO_INTERSECTION, message);
+            return no(placement::NO_INTERSECTION, message);
         }
         let other = |it: &&Fault<'_>| !matches!(it, Fault::Misconfigured(_));
         if let Some(fault) = self.fault.as_ref().filter(other) {
-            return no(reasons::NOT_ALL_DECISIONS_SCHEDULED, fault.to_string());
+            return no(placement::NOT_ALL_DECISIONS_SCHEDULED, fault.to_string());
         }
         if self.counts.candidates == 0 {
             let sets: Vec<_> = eligible.sets.iter().map(|set| set.name).collect();
             let sets = sets.join(",");
             let message = format!("All ManagedClusterSets [{sets}] have no member ManagedCluster");
-            return no(reasons::ALL_SETS_EMPTY, message);
+            return no(placement::ALL_SETS_EMPTY, message);
         }
         match (&self.decisions, self.decisions.len(), self.unscheduled) {
             (_, 0, _) => {
                 let message = "No ManagedCluster matches any of the cluster predicate";
-                no(reasons::NO_CLUSTER_MATCHED, message.to_owned())
+                no(placement::NO_CLUSTER_MATCHED, message.to_owned())
             }
             (Decisions::Kept(_), kept, _) => {
                 let message = format!(
                     "The placement is misconfigured; {kept} cluster decisions are kept as they were"
                 );
-                no(reasons::NOT_ALL_DECISIONS_SCHEDULED, message)
+                no(placement::NOT_ALL_DECISIONS_SCHEDULED, message)
             }
             (_, _, 0) => {
                 let message = "All cluster decisions scheduled".to_owned();
-                (TRUE, reasons::ALL_DECISIONS_SCHEDULED, message)
+                (TRUE, placement::ALL_DECISIONS_SCHEDULED, message)
             }
             (_, _, missing) => {
                 let message = format!("{missing} cluster decisions unscheduled");
-                no(reasons::NOT_ALL_DECISIONS_SCHEDULED, message)
+                no(placement::NOT_ALL_DECISIONS_SCHEDULED, message)
             }
         }
     }
@@ -124,15 +124,15 @@ impl Schedule<'_> {
             Some(fault @ Fault::Misconfigured(_)) => {
                 let message = fault.to_string();
                 let (message, _) = cut(&message, LONGEST);
-                (TRUE, reasons::REASON_MISCONFIGURED, message.to_owned())
+                (TRUE, placement::REASON_MISCONFIGURED, message.to_owned())
             }
             _ => {
                 let message = "Placement configurations check pass".to_owned();
-                (FALSE, reasons::SUCCEEDED, message)
+                (FALSE, placement::SUCCEEDED, message)
             }
         };
         ConditionValue {
-            type_: reasons::MISCONFIGURED,
+            type_: placement::MISCONFIGURED,
             status,
             reason,
             message,

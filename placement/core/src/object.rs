@@ -3,7 +3,7 @@
 use berth_api::quantity;
 use berth_cel::Value;
 use jiff::Timestamp;
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Map, json};
 
 /// A ManagedCluster as expressions see it.
 #[derive(Clone, Debug)]
@@ -20,11 +20,11 @@ impl CelObject {
     /// out when they are empty: `size(managedCluster.spec.taints) == 0` fails, whether an empty list is stored or not. Quantities and times
     /// are texts in the form that OCM's client writes: a stored `4000m` is `4`.
     #[must_use]
-    pub fn new(cluster: &Json) -> Self {
+    pub fn new(cluster: &serde_json::Value) -> Self {
         let mut cluster = cluster.as_object().cloned().unwrap_or_default();
         cluster.remove("apiVersion");
         cluster.remove("kind");
-        let object = |of: &mut Map<String, Json>, name: &str| {
+        let object = |of: &mut Map<String, serde_json::Value>, name: &str| {
             let field = of.entry(name).or_insert_with(|| json!({}));
             if !field.is_object() {
                 *field = json!({});
@@ -33,11 +33,13 @@ impl CelObject {
         for name in ["metadata", "spec", "status"] {
             object(&mut cluster, name);
         }
-        if let Some(Json::Object(metadata)) = cluster.get_mut("metadata") {
+        if let Some(serde_json::Value::Object(metadata)) = cluster.get_mut("metadata") {
             metadata.retain(|_, value| !is_empty(value));
-            metadata.entry("creationTimestamp").or_insert(Json::Null);
+            metadata
+                .entry("creationTimestamp")
+                .or_insert(serde_json::Value::Null);
         }
-        if let Some(Json::Object(spec)) = cluster.get_mut("spec") {
+        if let Some(serde_json::Value::Object(spec)) = cluster.get_mut("spec") {
             let optional = [
                 "managedClusterClientConfigs",
                 "leaseDurationSeconds",
@@ -47,12 +49,12 @@ impl CelObject {
             spec.entry("hubAcceptsClient").or_insert(json!(false));
             for taint in items(spec, "taints") {
                 leave_out(taint, &["value"]);
-                taint.entry("timeAdded").or_insert(Json::Null);
+                taint.entry("timeAdded").or_insert(serde_json::Value::Null);
                 rewrite(taint.get_mut("timeAdded"), time);
             }
             items(spec, "managedClusterClientConfigs").for_each(|it| leave_out(it, &["caBundle"]));
         }
-        if let Some(Json::Object(status)) = cluster.get_mut("status") {
+        if let Some(serde_json::Value::Object(status)) = cluster.get_mut("status") {
             let optional = [
                 "capacity",
                 "allocatable",
@@ -61,12 +63,16 @@ impl CelObject {
             ];
             leave_out(status, &optional);
             for resources in ["capacity", "allocatable"] {
-                let resources = status.get_mut(resources).and_then(Json::as_object_mut);
+                let resources = status
+                    .get_mut(resources)
+                    .and_then(serde_json::Value::as_object_mut);
                 for amount in resources.into_iter().flat_map(|it| it.values_mut()) {
                     rewrite(Some(amount), quantity::as_go_writes);
                 }
             }
-            status.entry("conditions").or_insert(Json::Null);
+            status
+                .entry("conditions")
+                .or_insert(serde_json::Value::Null);
             conditions(status);
             items(status, "clusterClaims").for_each(|it| leave_out(it, &["name", "value"]));
             for namespace in items(status, "managedNamespaces") {
@@ -74,11 +80,11 @@ impl CelObject {
                 conditions(namespace);
             }
             object(status, "version");
-            if let Some(Json::Object(version)) = status.get_mut("version") {
+            if let Some(serde_json::Value::Object(version)) = status.get_mut("version") {
                 leave_out(version, &["kubernetes"]);
             }
         }
-        let value = Value::from(&Json::Object(cluster));
+        let value = Value::from(&serde_json::Value::Object(cluster));
         Self {
             bytes: value.bytes(),
             value: Ok(value),
@@ -115,15 +121,18 @@ impl CelObject {
 
 /// The objects of a list.
 fn items<'a>(
-    of: &'a mut Map<String, Json>,
+    of: &'a mut Map<String, serde_json::Value>,
     name: &str,
-) -> impl Iterator<Item = &'a mut Map<String, Json>> {
-    let items = of.get_mut(name).and_then(Json::as_array_mut);
-    items.into_iter().flatten().filter_map(Json::as_object_mut)
+) -> impl Iterator<Item = &'a mut Map<String, serde_json::Value>> {
+    let items = of.get_mut(name).and_then(serde_json::Value::as_array_mut);
+    items
+        .into_iter()
+        .flatten()
+        .filter_map(serde_json::Value::as_object_mut)
 }
 
 /// The fields of an object's conditions, as OCM's client writes them.
-fn conditions(of: &mut Map<String, Json>) {
+fn conditions(of: &mut Map<String, serde_json::Value>) {
     for condition in items(of, "conditions") {
         leave_out(condition, &["observedGeneration"]);
         rewrite(condition.get_mut("lastTransitionTime"), time);
@@ -131,15 +140,15 @@ fn conditions(of: &mut Map<String, Json>) {
 }
 
 /// Replaces a text or a number by what a type of OCM's client makes of it. Another value, and one that the type cannot have, stays.
-fn rewrite(value: Option<&mut Json>, written: fn(&str) -> Option<String>) {
+fn rewrite(value: Option<&mut serde_json::Value>, written: fn(&str) -> Option<String>) {
     if let Some(value) = value {
         let text = match value {
-            Json::String(text) => written(text),
-            Json::Number(number) => written(&number.to_string()),
+            serde_json::Value::String(text) => written(text),
+            serde_json::Value::Number(number) => written(&number.to_string()),
             _ => None,
         };
         if let Some(text) = text {
-            *value = Json::String(text);
+            *value = serde_json::Value::String(text);
         }
     }
 }
@@ -151,19 +160,19 @@ fn time(text: &str) -> Option<String> {
 }
 
 /// Removes those of the fields that are empty.
-fn leave_out(of: &mut Map<String, Json>, names: &[&str]) {
+fn leave_out(of: &mut Map<String, serde_json::Value>, names: &[&str]) {
     of.retain(|name, value| !(names.contains(&name.as_str()) && is_empty(value)));
 }
 
 /// Returns whether OCM's client leaves the value of an optional field out.
-fn is_empty(value: &Json) -> bool {
+fn is_empty(value: &serde_json::Value) -> bool {
     match value {
-        Json::Null => true,
-        Json::Bool(value) => !value,
-        Json::Number(number) => number.as_i64() == Some(0),
-        Json::String(text) => text.is_empty(),
-        Json::Array(items) => items.is_empty(),
-        Json::Object(fields) => fields.is_empty(),
+        serde_json::Value::Null => true,
+        serde_json::Value::Bool(value) => !value,
+        serde_json::Value::Number(number) => number.as_i64() == Some(0),
+        serde_json::Value::String(text) => text.is_empty(),
+        serde_json::Value::Array(items) => items.is_empty(),
+        serde_json::Value::Object(fields) => fields.is_empty(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The status of a placement.
 
-use berth_api::conditions::{FALSE, placement as reasons, with_condition};
+use berth_api::conditions::{self, FALSE, with_condition};
 use berth_api::placement::DecisionGroupStatus;
 use berth_api::plan::Write;
 use berth_placement_core::ConditionValue;
@@ -149,9 +149,9 @@ impl Due<'_> {
 
 fn unsatisfied(message: String) -> ConditionValue {
     ConditionValue {
-        type_: reasons::SATISFIED,
+        type_: conditions::placement::SATISFIED,
         status: FALSE,
-        reason: reasons::NOT_ALL_DECISIONS_SCHEDULED,
+        reason: conditions::placement::NOT_ALL_DECISIONS_SCHEDULED,
         message,
         counts: String::new(),
     }

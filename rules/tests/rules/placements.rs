@@ -1,7 +1,5 @@
 //! The rules of Placements, as tables and laws.
 
-use berth_api::Placement as Stored;
-use berth_placement_core::{Rules as Scheduled, Settings as Scheduling};
 use berth_rules::object::Placement;
 use berth_rules::{Change, Decision, DecisionOutcome, Reason, Settings, ValidatePlacement};
 use proptest::prelude::*;
@@ -584,8 +582,9 @@ fn any_spec() -> impl Strategy<Value = Value> {
 
 /// What the scheduler calls a mistake.
 fn is_misconfigured(spec: &Value) -> bool {
-    let stored: Stored = serde_json::from_value(placement(spec.clone())).unwrap();
-    let rules = Scheduled::new(&stored, Scheduling::default());
+    let stored: berth_api::Placement = serde_json::from_value(placement(spec.clone())).unwrap();
+    let rules =
+        berth_placement_core::Rules::new(&stored, berth_placement_core::Settings::default());
     rules.misconfiguration().is_some()
 }
 

@@ -36,7 +36,7 @@ use std::sync::Arc;
 
 use berth_hub::HubApi;
 use berth_lease::{Term, lost};
-use berth_reconcile::{Ended, Engine, Limit, Settings as EngineSettings, Watched};
+use berth_reconcile::{Ended, Engine, Limit, Watched};
 use berth_work_agent_core::{applied_works, works};
 use tokio_util::sync::CancellationToken;
 
@@ -119,7 +119,7 @@ fn engine(
             (hub, limit(settings.hub_limit)),
             (managed.clone(), limit(settings.managed_limit)),
         ],
-        EngineSettings {
+        berth_reconcile::Settings {
             controller: CONTROLLER,
             instance: &settings.instance,
             manager: berth_api::work::FIELD_MANAGER,

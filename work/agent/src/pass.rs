@@ -9,10 +9,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use berth_hub::{CallError, Cause};
-use berth_reconcile::queue::Next;
-use berth_reconcile::{Handle, RawObject, WriteOutcome, failed, now};
+use berth_reconcile::{Handle, RawObject, WriteOutcome, failed, now, queue};
 use berth_work_agent_core::{
-    Answer, Ask, End, Entry, Key, Next as Due, NoAnswer, Pass, Ready, Reply, Request, lifecycle,
+    Answer, Ask, End, Entry, Key, Next, NoAnswer, Pass, Ready, Reply, Request, lifecycle,
 };
 use berth_work_core::{Response, Step};
 use tokio::time::sleep;
@@ -25,10 +24,10 @@ use super::world::{Agent, change};
 use super::{MANAGED, room};
 
 /// Works on a ManifestWork.
-pub(crate) async fn reconcile(on: &Handle<Agent>, name: &Arc<str>) -> Next {
+pub(crate) async fn reconcile(on: &Handle<Agent>, name: &Arc<str>) -> queue::Next {
     room::decide(on);
     if let Err(error) = room::read(on, name).await {
-        return Next::Failed {
+        return queue::Next::Failed {
             wait: error.retry_after(),
         };
     }
@@ -64,7 +63,7 @@ pub(crate) async fn reconcile(on: &Handle<Agent>, name: &Arc<str>) -> Next {
         Ok(again) => settled(again.into_iter().chain(corrects_again).min()),
         Err(error) => {
             tracing::debug!(work = &**name, %error, "the managed cluster does not respond");
-            Next::Failed {
+            queue::Next::Failed {
                 wait: error.retry_after(),
             }
         }
@@ -123,9 +122,11 @@ async fn pass(
             pass.next(view, reply.take(), now().instant, wakes)
         });
         reply = Some(match due {
-            Due::End(End::All(again)) => return Ok(again),
-            Due::End(End::Replaced) => return Ok(None),
-            Due::End(End::Silent) => return sender.error.map_or(Ok(None), Err),
+            Next::End(End::All(again)) => return Ok(again),
+            Next::End(End::Replaced) => return Ok(None),
+            Next::End(End::Silent) => {
+                return sender.error.map_or(Ok(None), Err);
+            }
             due => sender.reply(due).await,
         });
     }
@@ -134,27 +135,27 @@ async fn pass(
 // === impl Sender ===
 
 impl Sender<'_> {
-    async fn reply(&mut self, due: Due) -> Reply {
+    async fn reply(&mut self, due: Next) -> Reply {
         let on = self.on;
         match due {
-            Due::Ask(entry, ask) => match self.answer(&entry, ask).await {
+            Next::Ask(entry, ask) => match self.answer(&entry, ask).await {
                 Ok(answer) => Reply::Answer(answer),
                 Err(error) => self.nothing(error),
             },
-            Due::Show(entry, may_spend) => {
+            Next::Show(entry, may_spend) => {
                 if let Some(object) = self.last.take() {
                     show(on, &entry, &object, may_spend);
                 }
                 Reply::Done
             }
-            Due::Map(ordinal) => {
+            Next::Map(ordinal) => {
                 Reply::Mapped(targets::map_again(on, self.name, self.ready, ordinal).await)
             }
-            Due::Pause(pause) => {
+            Next::Pause(pause) => {
                 sleep(pause).await;
                 Reply::Done
             }
-            Due::Remove(objects, owner) => {
+            Next::Remove(objects, owner) => {
                 let (pending, error) = remove_all(on, &objects, &owner).await;
                 // An API server that answers for other objects keeps only these waiting.
                 let silence = error.filter(|it| it.code() == 0);
@@ -163,11 +164,11 @@ impl Sender<'_> {
                 let pending = pending.into_iter().map(|(object, _)| object);
                 Reply::Removed(pending.collect(), is_silent)
             }
-            Due::Write(write) => {
+            Next::Write(write) => {
                 let outcome = on.carry_out(vec![*write]).await;
                 Reply::Written(!matches!(outcome, WriteOutcome::Failed(_)))
             }
-            Due::End(_) => Reply::Done,
+            Next::End(_) => Reply::Done,
         }
     }
 
@@ -210,6 +211,6 @@ impl Sender<'_> {
     }
 }
 
-fn settled(again: Option<Instant>) -> Next {
-    Next::Settled { again, pause: None }
+fn settled(again: Option<Instant>) -> queue::Next {
+    queue::Next::Settled { again, pause: None }
 }

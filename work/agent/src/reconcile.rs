@@ -5,7 +5,7 @@ use berth_api::groups;
 use berth_api::plan::{Plan, Write};
 use berth_reconcile::queue::Next;
 use berth_reconcile::{Handle, Lane, Meta, Report, Wake, WatchError, World, now};
-use berth_work_agent_core::{Key, Sight, View, Wakes, eviction, lifecycle, status as statuses};
+use berth_work_agent_core::{Key, Sight, View, Wakes, eviction, lifecycle};
 use berth_work_core::grants::RbacName;
 
 use super::facts::{Fact, Kind};
@@ -91,7 +91,7 @@ impl World for Agent {
     fn decide(&self, key: &Key, now: Now) -> Plan {
         match key {
             Key::Work(name) => lifecycle::plan(&self.view, name, now.instant),
-            Key::Status(name) => statuses::plan(&self.view, name, now),
+            Key::Status(name) => berth_work_agent_core::status::plan(&self.view, name, now),
             Key::Applied(name) => eviction::plan(&self.view, name, now),
             Key::Table => Plan::default(),
         }

@@ -7,9 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use berth_api::conditions::{
-    FALSE, TRUE, UNKNOWN, condition_of, manifest, manifest_work as of_work,
-};
+use berth_api::conditions::{FALSE, TRUE, UNKNOWN, condition_of, manifest, manifest_work};
 use berth_api::work::{ManifestCondition, ManifestResourceMeta};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
@@ -49,12 +47,12 @@ pub(crate) fn applied(
     };
     let (status, reason, message) = if applied.iter().all(|it| it.status == TRUE) {
         let message = "Apply manifest work complete";
-        (TRUE, of_work::APPLIED_COMPLETE, message)
+        (TRUE, manifest_work::APPLIED_COMPLETE, message)
     } else {
         let message = "Failed to apply manifest work";
-        (FALSE, of_work::APPLIED_FAILED, message)
+        (FALSE, manifest_work::APPLIED_FAILED, message)
     };
-    work.set(of_work::APPLIED, status, reason, message.to_owned());
+    work.set(manifest_work::APPLIED, status, reason, message.to_owned());
 }
 
 /// Sets Available.
@@ -71,18 +69,18 @@ pub(crate) fn available(work: &mut Conditions, manifests: &[ManifestCondition]) 
     let (status, reason, message) = if all == 0 {
         // The space at the end is OCM's.
         let message = "cannot get any available resource ".to_owned();
-        (UNKNOWN, of_work::RESOURCES_STATUS_UNKNOWN, message)
+        (UNKNOWN, manifest_work::RESOURCES_STATUS_UNKNOWN, message)
     } else if missing > 0 {
         let message = format!("{missing} of {all} resources are not available");
-        (FALSE, of_work::RESOURCES_NOT_AVAILABLE, message)
+        (FALSE, manifest_work::RESOURCES_NOT_AVAILABLE, message)
     } else if unknown > 0 {
         let message = format!("{unknown} of {all} resources have unknown status");
-        (UNKNOWN, of_work::RESOURCES_STATUS_UNKNOWN, message)
+        (UNKNOWN, manifest_work::RESOURCES_STATUS_UNKNOWN, message)
     } else {
         let message = "All resources are available".to_owned();
-        (TRUE, of_work::RESOURCES_AVAILABLE, message)
+        (TRUE, manifest_work::RESOURCES_AVAILABLE, message)
     };
-    work.set(of_work::AVAILABLE, status, reason, message);
+    work.set(manifest_work::AVAILABLE, status, reason, message);
 }
 
 /// Sets the conditions of rules, and removes those whose rules are gone.
@@ -111,7 +109,7 @@ pub(crate) fn rules(
         let (status, message) = of_rules(type_, conditions);
         set(work, type_, status, message);
     }
-    for type_ in [of_work::PROGRESSING, of_work::DEGRADED] {
+    for type_ in [manifest_work::PROGRESSING, manifest_work::DEGRADED] {
         let conditions = built_in.remove(type_).unwrap_or_default();
         let is_empty = conditions.is_empty() && counted.settled == 0 && counted.unknown == 0;
         if !by_rules.contains_key(type_) && !is_empty {
@@ -119,23 +117,23 @@ pub(crate) fn rules(
             set(work, type_, status, message);
         }
     }
-    if !by_rules.contains_key(of_work::DRIFTED) && counted.knows_drift {
-        let drifted = built_in.remove(of_work::DRIFTED).unwrap_or_default();
+    if !by_rules.contains_key(manifest_work::DRIFTED) && counted.knows_drift {
+        let drifted = built_in.remove(manifest_work::DRIFTED).unwrap_or_default();
         let (status, message) = of_drift(&drifted, manifests.len());
-        set(work, of_work::DRIFTED, status, message);
+        set(work, manifest_work::DRIFTED, status, message);
     }
     work.remove_unset_rules();
 }
 
 fn set(work: &mut Conditions, type_: &str, status: &str, message: String) {
-    let reason = of_work::CONDITION_RULES_AGGREGATED;
+    let reason = manifest_work::CONDITION_RULES_AGGREGATED;
     work.set(type_, status, reason, message);
 }
 
 /// False wins over Unknown and True; for Progressing, True wins over both.
 fn of_rules(type_: &str, conditions: &OfType<'_>) -> (&'static str, String) {
     let has = |status| conditions.iter().any(|(_, it)| it.status == status);
-    let status = if type_ == of_work::PROGRESSING && has(TRUE) {
+    let status = if type_ == manifest_work::PROGRESSING && has(TRUE) {
         TRUE
     } else if has(FALSE) {
         FALSE
@@ -166,7 +164,7 @@ fn of_built_in(type_: &str, conditions: &OfType<'_>, counted: Counted) -> (&'sta
             return (UNKNOWN, "Not all objects could be read".to_owned());
         }
         let message = match type_ {
-            of_work::PROGRESSING => "All objects are done",
+            manifest_work::PROGRESSING => "All objects are done",
             _ => "No failure is reported",
         };
         return (FALSE, message.to_owned());

@@ -9,7 +9,7 @@
 
 use std::collections::BTreeMap;
 
-use berth_api::conditions::{condition_of, manifest_work as of_work};
+use berth_api::conditions::{condition_of, manifest_work};
 use berth_api::labels::MANIFEST_WORK_CLEANUP;
 use berth_api::work::{AppliedManifestResourceMeta, Manifest, ManifestConfigOption, ManifestWork};
 use jiff::Timestamp;
@@ -106,8 +106,8 @@ impl Standing {
     fn of(work: &ManifestWork) -> Self {
         let metadata = &work.metadata;
         let conditions = work.status.as_ref().map_or(&[][..], |it| &it.conditions);
-        let is_carried = condition_of(conditions, of_work::APPLIED).is_some_and(|it| {
-            it.observed_generation == metadata.generation && it.reason != of_work::TOO_LARGE
+        let is_carried = condition_of(conditions, manifest_work::APPLIED).is_some_and(|it| {
+            it.observed_generation == metadata.generation && it.reason != manifest_work::TOO_LARGE
         });
         let finalizers = metadata.finalizers.as_deref().unwrap_or_default();
         // A work that was refused from the start has no finalizer.

@@ -7,7 +7,6 @@ use berth_api::conditions::{FALSE, TRUE, manifest, manifest_work};
 use berth_api::names::is_dns1123_subdomain;
 use berth_api::work::{ConditionRule, ConditionRuleType, ManifestResourceMeta};
 use berth_cel::{BUDGET, Environment, EvaluationError, Function, Host, Value};
-use serde_json::Value as Json;
 
 use crate::bound::shortened;
 use crate::programs::Programs;
@@ -68,7 +67,7 @@ pub(crate) struct RuleCondition {
 
 /// The object as expressions see it.
 struct ObjectHost<'a> {
-    json: &'a Json,
+    json: &'a serde_json::Value,
     object: OnceCell<Value>,
     /// The value of the condition, for its message.
     result: Option<Value>,
@@ -78,7 +77,7 @@ struct ObjectHost<'a> {
 pub(crate) fn conditions(
     meta: &ManifestResourceMeta,
     rules: &[ConditionRule],
-    object: &Json,
+    object: &serde_json::Value,
     programs: &Programs,
     budget: &mut u64,
 ) -> Vec<RuleCondition> {
@@ -168,7 +167,7 @@ fn not_well_known<'a>(
     let is_unknown = move |it: &&ConditionRule| {
         it.r#type == ConditionRuleType::WellKnownConditions
             && !is_reserved(&it.condition)
-            && well_known(kind, it, &Json::Null).is_none()
+            && well_known(kind, it, &serde_json::Value::Null).is_none()
     };
     rules
         .iter()
@@ -199,7 +198,7 @@ pub(crate) fn sets(meta: &ManifestResourceMeta, rules: &[ConditionRule], type_: 
     let rule = rules.find(|it| it.condition == type_ && can_be_set(type_));
     rule.is_some_and(|rule| {
         rule.r#type != ConditionRuleType::WellKnownConditions
-            || well_known(kind_of(meta), rule, &Json::Null).is_some()
+            || well_known(kind_of(meta), rule, &serde_json::Value::Null).is_some()
     })
 }
 
@@ -288,14 +287,21 @@ fn kind_of(meta: &ManifestResourceMeta) -> ObjectKind<'_> {
 }
 
 /// The condition Complete of kinds that finish, and its message.
-fn well_known(kind: ObjectKind<'_>, rule: &ConditionRule, object: &Json) -> Option<(bool, String)> {
+fn well_known(
+    kind: ObjectKind<'_>,
+    rule: &ConditionRule,
+    object: &serde_json::Value,
+) -> Option<(bool, String)> {
     if rule.condition != manifest_work::COMPLETE {
         return None;
     }
     match kind {
         ("batch", "v1", "Job") => {
             let conditions = object.pointer("/status/conditions");
-            let mut conditions = conditions.and_then(Json::as_array).into_iter().flatten();
+            let mut conditions = conditions
+                .and_then(serde_json::Value::as_array)
+                .into_iter()
+                .flatten();
             let is_finished = conditions.any(|it| {
                 let type_ = it["type"].as_str();
                 matches!(type_, Some("Complete" | "Failed")) && it["status"] == TRUE
@@ -308,7 +314,9 @@ fn well_known(kind: ObjectKind<'_>, rule: &ConditionRule, object: &Json) -> Opti
             Some((is_finished, message.to_owned()))
         }
         ("", "v1", "Pod") => {
-            let phase = object.pointer("/status/phase").and_then(Json::as_str);
+            let phase = object
+                .pointer("/status/phase")
+                .and_then(serde_json::Value::as_str);
             let phase = phase.unwrap_or_default();
             let is_finished = matches!(phase, "Succeeded" | "Failed");
             Some((is_finished, format!("Pod is in phase {phase}")))

@@ -9,9 +9,7 @@
 //!   Conditions of the ManifestWork are about all objects, also about those whose state is left out.
 
 use berth_api::ManifestWork;
-use berth_api::conditions::{
-    FALSE, TRUE, UNKNOWN, condition_of, manifest, manifest_work as of_work,
-};
+use berth_api::conditions::{FALSE, TRUE, UNKNOWN, condition_of, manifest, manifest_work};
 use berth_api::text::shorten;
 use berth_api::work::{
     ManifestCondition, ManifestResourceMeta, ManifestResourceStatus, ManifestWorkStatus,
@@ -140,17 +138,22 @@ pub fn report(
     }
     if is_deleting {
         // What it waits for is said by `waits`, and stays until that is known anew.
-        let said = condition_of(&stored.conditions, of_work::DELETING);
+        let said = condition_of(&stored.conditions, manifest_work::DELETING);
         let said = said.filter(|it| it.status == TRUE && it.message.starts_with(IS_DELETED));
         let message = said.map_or_else(|| IS_DELETED.to_owned(), |it| it.message.clone());
-        conditions.set(of_work::DELETING, TRUE, of_work::WORK_DELETING, message);
+        conditions.set(
+            manifest_work::DELETING,
+            TRUE,
+            manifest_work::WORK_DELETING,
+            message,
+        );
     }
     let left_out = bound(&mut manifests, || {
         room(work) >> too_large.min(usize::BITS - 1)
     });
     if left_out > 0 {
         conditions.append(
-            of_work::AVAILABLE,
+            manifest_work::AVAILABLE,
             &format!(
                 "; the status leaves out the states of {left_out} manifests: it would be too large. Use several ManifestWorks"
             ),
@@ -165,7 +168,7 @@ pub fn report(
 /// Says in the status of a ManifestWork that is being deleted what that waits for: a message of [`waits_for`](crate::waits_for).
 pub fn waits(status: &mut ManifestWorkStatus, message: &str) {
     let mut all = status.conditions.iter_mut();
-    if let Some(condition) = all.find(|it| it.type_ == of_work::DELETING) {
+    if let Some(condition) = all.find(|it| it.type_ == manifest_work::DELETING) {
         condition.message = message.to_owned();
     }
 }
@@ -176,7 +179,12 @@ pub fn refused(work: &ManifestWork, message: String, now: Timestamp) -> Vec<Cond
     let stored = work.status.as_ref().map_or(&[][..], |it| &it.conditions);
     let stamp = Stamp::new(work.metadata.generation, now);
     let mut conditions = Conditions::new(stored, stamp);
-    conditions.set(of_work::APPLIED, FALSE, of_work::TOO_LARGE, message);
+    conditions.set(
+        manifest_work::APPLIED,
+        FALSE,
+        manifest_work::TOO_LARGE,
+        message,
+    );
     conditions.into_conditions()
 }
 
@@ -184,8 +192,8 @@ pub fn refused(work: &ManifestWork, message: String, now: Timestamp) -> Vec<Cond
 #[must_use]
 pub fn is_refused(work: &ManifestWork, message: &str) -> bool {
     let stored = work.status.as_ref().map_or(&[][..], |it| &it.conditions);
-    condition_of(stored, of_work::APPLIED).is_some_and(|it| {
-        (&*it.status, &*it.reason, &*it.message) == (FALSE, of_work::TOO_LARGE, message)
+    condition_of(stored, manifest_work::APPLIED).is_some_and(|it| {
+        (&*it.status, &*it.reason, &*it.message) == (FALSE, manifest_work::TOO_LARGE, message)
             && it.observed_generation == work.metadata.generation
     })
 }
@@ -239,12 +247,17 @@ impl Observed<'_> {
 
     /// A Job that is finished may be removed, and must not run again because something else in the ManifestWork changes.
     fn keep_complete(&self, conditions: &mut Conditions) {
-        let complete = conditions.get(of_work::COMPLETE);
+        let complete = conditions.get(manifest_work::COMPLETE);
         let complete = complete.filter(|it| it.status == TRUE).cloned();
         if let Some(complete) = complete
-            && conditions::sets(&self.meta, self.rules.conditions, of_work::COMPLETE)
+            && conditions::sets(&self.meta, self.rules.conditions, manifest_work::COMPLETE)
         {
-            conditions.set(of_work::COMPLETE, TRUE, &complete.reason, complete.message);
+            conditions.set(
+                manifest_work::COMPLETE,
+                TRUE,
+                &complete.reason,
+                complete.message,
+            );
         }
     }
 
@@ -310,8 +323,8 @@ impl Observed<'_> {
             let stored = conditions.get(type_);
             stored.filter(|it| it.observed_generation == stamp.generation)
         };
-        let is_complete = current(of_work::COMPLETE).is_some_and(|it| it.status == TRUE);
-        let is_judged = current(of_work::PROGRESSING).is_some_and(is_built_in);
+        let is_complete = current(manifest_work::COMPLETE).is_some_and(|it| it.status == TRUE);
+        let is_judged = current(manifest_work::PROGRESSING).is_some_and(is_built_in);
         let health = match self.live {
             Live::Evaluated(evaluated) => evaluated.health.clone(),
             // A Job that is finished may be removed.
@@ -320,7 +333,7 @@ impl Observed<'_> {
             Live::Missing => health::missing(group, kind),
             Live::Postponed | Live::Failed(_) | Live::Withheld { .. } | Live::Incomplete => {
                 let rules = self.rules.conditions;
-                let is_by_rule = conditions::sets(&self.meta, rules, of_work::PROGRESSING);
+                let is_by_rule = conditions::sets(&self.meta, rules, manifest_work::PROGRESSING);
                 if health::has_rule(group, kind) && !is_judged && !is_by_rule {
                     counted.unknown += 1;
                 }
@@ -334,8 +347,8 @@ impl Observed<'_> {
                 progressing,
                 degraded,
             }) => {
-                self.set_built_in(conditions, of_work::PROGRESSING, progressing);
-                self.set_built_in(conditions, of_work::DEGRADED, degraded);
+                self.set_built_in(conditions, manifest_work::PROGRESSING, progressing);
+                self.set_built_in(conditions, manifest_work::DEGRADED, degraded);
             }
         }
     }
@@ -345,17 +358,19 @@ impl Observed<'_> {
         let is_withheld = matches!(self.live, Live::Withheld { .. });
         let drift = self.drift.as_ref().filter(|_| !is_withheld);
         counted.knows_drift |= drift.is_some();
-        let built_in = conditions.get(of_work::DRIFTED).is_some_and(is_built_in);
+        let built_in = conditions
+            .get(manifest_work::DRIFTED)
+            .is_some_and(is_built_in);
         match drift {
-            None if built_in => conditions.remove(of_work::DRIFTED),
+            None if built_in => conditions.remove(manifest_work::DRIFTED),
             Some(Drift::Same) if built_in => {
                 let message = "The object is as its manifest says".to_owned();
-                self.set_built_in(conditions, of_work::DRIFTED, (false, message));
+                self.set_built_in(conditions, manifest_work::DRIFTED, (false, message));
             }
             None | Some(Drift::Same) => {}
             Some(Drift::Differs(message)) => {
                 let message = shortened(message.clone(), LONGEST_ERROR);
-                self.set_built_in(conditions, of_work::DRIFTED, (true, message));
+                self.set_built_in(conditions, manifest_work::DRIFTED, (true, message));
             }
         }
     }

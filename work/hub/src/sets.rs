@@ -6,7 +6,7 @@ use berth_api::plan::{Action, Target, Write, WriteFailure};
 use berth_api::text::shorten;
 use berth_reconcile::queue::Next;
 use berth_reconcile::{Handle, ROUNDS, Refusal, WriteOutcome, failed, never_settled, now};
-use berth_work_replicas::{Change, Digest, Failure, ReplicaSet, Work};
+use berth_work_replicas::{Change, Digest, FailedChange, ReplicaSet, Work};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -106,7 +106,7 @@ fn settled(next: Option<Timestamp>, rest: Option<Duration>) -> Next {
 }
 
 /// Decides what is due.
-fn due(world: &Works, at: &Place, failures: &[Failure]) -> Option<Due> {
+fn due(world: &Works, at: &Place, failures: &[FailedChange]) -> Option<Due> {
     world
         .view
         .decide(at, failures, now().wall, |set, decision| {
@@ -185,7 +185,7 @@ async fn carry_out(
     on: &Handle<Works>,
     at: &Place,
     due: Due,
-    failures: &mut Vec<Failure>,
+    failures: &mut Vec<FailedChange>,
     refused: &mut Vec<(WriteFailure, Refusal)>,
 ) {
     let place_of = |it: &Target| place(it.namespace.as_deref().unwrap_or_default(), &it.name);
@@ -230,10 +230,10 @@ fn cut(error: &str) -> String {
     shorten(error, LONGEST_ERROR).into_owned()
 }
 
-fn of(failure: &WriteFailure, message: String) -> Failure {
+fn of(failure: &WriteFailure, message: String) -> FailedChange {
     let target = &failure.target;
     let is_work = target.resource == Kind::Work.resource();
-    Failure {
+    FailedChange {
         cluster: target
             .namespace
             .clone()
@@ -258,7 +258,7 @@ async fn exists(
     at: &Place,
     set: &str,
     failure: &WriteFailure,
-) -> Result<Option<Failure>, Refusal> {
+) -> Result<Option<FailedChange>, Refusal> {
     let target = &failure.target;
     let cluster = target.namespace.as_deref().unwrap_or_default();
     let object = match on.writer(0).read(target).await {
@@ -279,7 +279,7 @@ async fn exists(
         return Ok(None);
     }
     let message = "another ManifestWork of this name exists; delete it".to_owned();
-    Ok(Some(Failure {
+    Ok(Some(FailedChange {
         is_transient: false,
         ..of(failure, message)
     }))

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use berth_rollout::RolloutGroup;
 use berth_work_replicas::{
-    Decision, Digest, Facts, Failure, Finished, Placed, ReplicaSet, Work, decide,
+    Decision, Digest, Facts, FailedChange, Finished, Placed, ReplicaSet, Work, decide,
 };
 use jiff::Timestamp;
 
@@ -112,7 +112,7 @@ impl View {
     pub(super) fn decide<T>(
         &self,
         at: &Place,
-        failures: &[Failure],
+        failures: &[FailedChange],
         now: Timestamp,
         then: impl FnOnce(&ReplicaSet, Decision<'_>) -> T,
     ) -> Option<T> {

@@ -26,7 +26,7 @@ pub struct Facts<'a> {
     /// The clusters in whose namespaces another ManifestWork has the name of the replica set.
     pub taken: &'a BTreeSet<String>,
     /// The changes that failed since the last decision that settled. They are not repeated, and are reported.
-    pub failures: &'a [Failure],
+    pub failures: &'a [FailedChange],
 }
 
 /// The clusters that a placement selects.
@@ -43,7 +43,7 @@ pub struct Placed {
 
 /// A change that failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure {
+pub struct FailedChange {
     /// The namespace of the ManifestWork; empty for a change of the replica set.
     pub cluster: String,
     /// The name of the ManifestWork.

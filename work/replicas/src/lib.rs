@@ -29,7 +29,7 @@ mod template;
 mod work;
 
 pub use change::Change;
-pub use decide::{Decision, Facts, Failure, Placed, decide};
+pub use decide::{Decision, Facts, FailedChange, Placed, decide};
 pub use finished::Finished;
 pub use names::label;
 pub use set::{PlacementRef, ReplicaSet};

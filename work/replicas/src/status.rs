@@ -1,8 +1,6 @@
 //! The status of a replica set.
 
-use berth_api::conditions::{
-    FALSE, TRUE, condition_of, manifest_work_replica_set as reasons, with_condition,
-};
+use berth_api::conditions::{FALSE, TRUE, condition_of, manifest_work_replica_set, with_condition};
 use berth_api::plan::Event;
 use berth_api::text::shorten;
 use berth_api::work::{
@@ -11,7 +9,7 @@ use berth_api::work::{
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
-use crate::decide::{Facts, Failure};
+use crate::decide::{Facts, FailedChange};
 use crate::set::ReplicaSet;
 use crate::template::Template;
 use crate::work::Work;
@@ -183,9 +181,9 @@ impl Report<'_> {
     ) -> ManifestWorkReplicaSetStatus {
         let mut status = set.status.clone();
         let said = Said {
-            type_: reasons::MANIFESTWORK_APPLIED,
+            type_: manifest_work_replica_set::MANIFESTWORK_APPLIED,
             status: false,
-            reason: reasons::INVALID_MANIFEST_WORK_NAME,
+            reason: manifest_work_replica_set::INVALID_MANIFEST_WORK_NAME,
             message: why.to_owned(),
         };
         status.conditions = conditions(set, [said], now);
@@ -196,7 +194,10 @@ impl Report<'_> {
     ///
     /// The stored condition has the state of the rollouts, so that no Event follows a restart.
     pub(super) fn events(&self, set: &ReplicaSet) -> Vec<Event> {
-        let stored = condition_of(&set.status.conditions, reasons::PLACEMENT_ROLLED_OUT);
+        let stored = condition_of(
+            &set.status.conditions,
+            manifest_work_replica_set::PLACEMENT_ROLLED_OUT,
+        );
         let stored_message = stored.map_or("", |it| &*it.message);
         let rolled_out = self.rolled_out();
         let message = &*shorten(&rolled_out.message, LONGEST);
@@ -252,9 +253,17 @@ impl Report<'_> {
                 set.namespace,
                 listed(&missing)
             );
-            (false, reasons::PLACEMENT_DECISION_NOT_FOUND, message)
+            (
+                false,
+                manifest_work_replica_set::PLACEMENT_DECISION_NOT_FOUND,
+                message,
+            )
         } else if !faults.is_empty() {
-            (false, reasons::NOT_AS_EXPECTED, faults.join("; "))
+            (
+                false,
+                manifest_work_replica_set::NOT_AS_EXPECTED,
+                faults.join("; "),
+            )
         } else if self.selected() == 0 {
             let new = self.placements.iter().filter(|it| it.is_new);
             let new: Vec<_> = new.map(|it| it.name).collect();
@@ -266,12 +275,20 @@ impl Report<'_> {
                     listed(&new)
                 )
             };
-            (false, reasons::PLACEMENT_DECISION_EMPTY, message)
+            (
+                false,
+                manifest_work_replica_set::PLACEMENT_DECISION_EMPTY,
+                message,
+            )
         } else {
-            (true, reasons::AS_EXPECTED, unlisted.join("; "))
+            (
+                true,
+                manifest_work_replica_set::AS_EXPECTED,
+                unlisted.join("; "),
+            )
         };
         Said {
-            type_: reasons::PLACEMENT_VERIFIED,
+            type_: manifest_work_replica_set::PLACEMENT_VERIFIED,
             status,
             reason,
             message,
@@ -287,33 +304,33 @@ impl Report<'_> {
             message.push_str(&format!("; {}", stopped.why_stopped()));
         }
         Said {
-            type_: reasons::PLACEMENT_ROLLED_OUT,
+            type_: manifest_work_replica_set::PLACEMENT_ROLLED_OUT,
             status: is_complete,
             reason: if is_complete {
-                reasons::COMPLETE
+                manifest_work_replica_set::COMPLETE
             } else {
-                reasons::PROGRESSING
+                manifest_work_replica_set::PROGRESSING
             },
             message,
         }
     }
 
-    fn applied(&self, sum: &ManifestWorkReplicaSetSummary, failures: &[Failure]) -> Said {
+    fn applied(&self, sum: &ManifestWorkReplicaSetSummary, failures: &[FailedChange]) -> Said {
         if let Some(said) = failed(failures, "written") {
             return said;
         }
         let unreported: usize = self.placements.iter().map(|it| it.unreported).sum();
         let is_busy = sum.progressing > 0 || unreported > 0;
         let (status, reason) = if self.selected() == 0 && sum.total == 0 {
-            (false, reasons::PLACEMENT_DECISION_EMPTY)
+            (false, manifest_work_replica_set::PLACEMENT_DECISION_EMPTY)
         } else if sum.total == 0 {
-            (false, reasons::PROCESSING)
+            (false, manifest_work_replica_set::PROCESSING)
         } else if sum.degraded == 0 && sum.progressing == 0 && sum.available == sum.total {
-            (true, reasons::AS_EXPECTED)
+            (true, manifest_work_replica_set::AS_EXPECTED)
         } else if sum.degraded == 0 && is_busy {
-            (false, reasons::PROCESSING)
+            (false, manifest_work_replica_set::PROCESSING)
         } else {
-            (false, reasons::NOT_AS_EXPECTED)
+            (false, manifest_work_replica_set::NOT_AS_EXPECTED)
         };
         let ManifestWorkReplicaSetSummary {
             total,
@@ -326,7 +343,7 @@ impl Report<'_> {
             "{available} of {total} ManifestWorks are available, {progressing} progressing, {degraded} degraded"
         );
         Said {
-            type_: reasons::MANIFESTWORK_APPLIED,
+            type_: manifest_work_replica_set::MANIFESTWORK_APPLIED,
             status,
             reason,
             message,
@@ -358,9 +375,9 @@ fn waits(set: &ReplicaSet, left: &[&Work]) -> Option<Said> {
         .collect();
     let names: Vec<_> = names.iter().map(String::as_str).collect();
     Some(Said {
-        type_: reasons::MANIFESTWORK_APPLIED,
+        type_: manifest_work_replica_set::MANIFESTWORK_APPLIED,
         status: false,
-        reason: reasons::PROCESSING,
+        reason: manifest_work_replica_set::PROCESSING,
         message: format!(
             "the deletion waits for {} ManifestWorks, which go when the agents of their clusters have removed their objects: {}",
             names.len(),
@@ -380,7 +397,7 @@ fn event(warning: bool, reason: &'static str, note: &str) -> Event {
 }
 
 /// Says which ManifestWorks could not be written, and why.
-fn failed(failures: &[Failure], written: &str) -> Option<Said> {
+fn failed(failures: &[FailedChange], written: &str) -> Option<Said> {
     let failures: Vec<_> = failures.iter().filter(|it| !it.is_transient).collect();
     if failures.is_empty() {
         return None;
@@ -396,9 +413,9 @@ fn failed(failures: &[Failure], written: &str) -> Option<Said> {
         message.push_str(&format!("; and {more} more"));
     }
     Some(Said {
-        type_: reasons::MANIFESTWORK_APPLIED,
+        type_: manifest_work_replica_set::MANIFESTWORK_APPLIED,
         status: false,
-        reason: reasons::NOT_AS_EXPECTED,
+        reason: manifest_work_replica_set::NOT_AS_EXPECTED,
         message,
     })
 }

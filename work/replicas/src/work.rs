@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use berth_api::conditions::{TRUE, manifest_work as types};
+use berth_api::conditions::{TRUE, manifest_work};
 use berth_api::labels;
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -143,10 +143,10 @@ impl Work {
             digest: Digest::of_spec(parts.spec),
             written_from: None,
             written_at,
-            applied: seen(types::APPLIED),
-            available: seen(types::AVAILABLE),
-            progressing: seen(types::PROGRESSING),
-            degraded: seen(types::DEGRADED),
+            applied: seen(manifest_work::APPLIED),
+            available: seen(manifest_work::AVAILABLE),
+            progressing: seen(manifest_work::PROGRESSING),
+            degraded: seen(manifest_work::DEGRADED),
         }))
     }
 

@@ -337,7 +337,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::doctor::checks::testing::{NOW, told as shown, with};
+    use crate::doctor::checks::testing::{NOW, told, with};
 
     const NAME: &str = "cluster-manager-registration-webhook.open-cluster-management-hub.svc";
     const DAY: Duration = Duration::from_secs(24 * 3600);
@@ -424,7 +424,7 @@ mod tests {
         ];
         for (sentence, issued, bundle, expected) in table {
             let findings = check(&facts(&issued.certificate_pem, bundle));
-            assert_eq!(shown(&findings, &expected), expected, "{sentence}");
+            assert_eq!(told(&findings, &expected), expected, "{sentence}");
         }
     }
 
@@ -434,7 +434,7 @@ mod tests {
         let ca = authority.certificate_pem();
         let findings = check(&facts("nonsense", ca));
         let expected = ["fault: its tls.crt cannot be used: the file holds no PEM certificate"];
-        assert_eq!(shown(&findings, &expected), expected);
+        assert_eq!(told(&findings, &expected), expected);
         assert_eq!(
             findings[0].object,
             Some(FindingObject::within(
@@ -470,11 +470,11 @@ mod tests {
             }
         });
         let expected = ["skipped: the API server trusts it; its expiry could not be checked"];
-        assert_eq!(shown(&check(&facts), &expected), expected);
+        assert_eq!(told(&check(&facts), &expected), expected);
         facts.tried.clear();
         let expected =
             ["unknown: could not be checked: the certificate that is served at cluster-manager"];
-        assert_eq!(shown(&check(&facts), &expected), expected);
+        assert_eq!(told(&check(&facts), &expected), expected);
     }
 
     #[test]
@@ -511,7 +511,7 @@ mod tests {
             let finding = kept(&facts).unwrap();
             let expected = [says];
             assert_eq!(
-                shown(std::slice::from_ref(&finding), &expected),
+                told(std::slice::from_ref(&finding), &expected),
                 expected,
                 "{sentence}"
             );

@@ -1,7 +1,7 @@
 //! Clusters that are pending, that the hub could not set up, or whose agents are silent.
 
 use berth_api::ManagedCluster;
-use berth_api::conditions::cluster as conditions;
+use berth_api::conditions;
 use berth_api::conditions::{TRUE, UNKNOWN};
 use berth_api::reserved::ReservedPrefixes;
 use berth_lifecycle_core::facts::Cluster;
@@ -46,7 +46,7 @@ pub(super) fn check(facts: &Facts) -> Vec<Finding> {
         } else if cluster.deleting {
             None
         } else if cluster.accepted {
-            if cluster.condition_status(conditions::AVAILABLE) == Some(UNKNOWN) {
+            if cluster.condition_status(conditions::cluster::AVAILABLE) == Some(UNKNOWN) {
                 silent.push(name.clone());
             }
             accepted(facts, item, &cluster)
@@ -83,7 +83,10 @@ fn edit(name: &str) -> String {
 fn pending(facts: &Facts, item: &Item<ManagedCluster>, cluster: &Cluster) -> Option<Finding> {
     const CHECK: Check = Check::PendingClusters;
     let name = item.name();
-    if cluster.condition(conditions::HUB_ACCEPTED).is_some() {
+    if cluster
+        .condition(conditions::cluster::HUB_ACCEPTED)
+        .is_some()
+    {
         return None;
     }
     let requests = match &facts.requests {
@@ -130,10 +133,10 @@ fn accepted(facts: &Facts, item: &Item<ManagedCluster>, cluster: &Cluster) -> Op
             ShellWord(&item.name())
         )
     };
-    match cluster.condition(conditions::HUB_ACCEPTED) {
+    match cluster.condition(conditions::cluster::HUB_ACCEPTED) {
         Some(condition) if condition.status == TRUE => kept(facts, &item.name()),
         // The cluster was accepted again, and the controller may not have seen it yet.
-        Some(condition) if condition.reason == conditions::HUB_CLUSTER_ADMIN_DENIED => {
+        Some(condition) if condition.reason == conditions::cluster::HUB_CLUSTER_ADMIN_DENIED => {
             let since = condition.last_transition_time.0;
             (!is_new(facts, Some(since))).then(|| not_yet(CHECK))
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use berth_api::conditions::condition_of;
-use berth_api::conditions::{TRUE, cluster_set_binding as conditions};
+use berth_api::conditions::{self, TRUE};
 use berth_api::{ManagedClusterSet, labels};
 use berth_lifecycle_core::config::Config;
 use berth_lifecycle_core::default_sets;
@@ -190,10 +190,13 @@ fn bindings(facts: &Facts) -> Vec<Finding> {
         }
         let set = &item.object.spec.cluster_set;
         let status = item.object.status.as_ref();
-        let bound = status.and_then(|it| condition_of(&it.conditions, conditions::BOUND));
+        let bound = status
+            .and_then(|it| condition_of(&it.conditions, conditions::cluster_set_binding::BOUND));
         let finding = match bound {
             Some(condition) if condition.status == TRUE => continue,
-            Some(condition) if condition.reason == conditions::CLUSTER_SET_NOT_FOUND => {
+            Some(condition)
+                if condition.reason == conditions::cluster_set_binding::CLUSTER_SET_NOT_FOUND =>
+            {
                 let message =
                     format!("it is not effective: ManagedClusterSet {set:?} does not exist");
                 Check::Bindings

@@ -29,9 +29,9 @@ fn sound() -> Value {
             "capacity": {"cpu": "7500m", "memory": "16Gi"},
             "version": {"kubernetes": "v1.30.0"},
             "conditions": [
-                condition(conditions::HUB_ACCEPTED),
-                condition(conditions::JOINED),
-                condition(conditions::AVAILABLE),
+                condition(conditions::cluster::HUB_ACCEPTED),
+                condition(conditions::cluster::JOINED),
+                condition(conditions::cluster::AVAILABLE),
             ],
         },
     })
@@ -135,11 +135,11 @@ fn a_name_with_dots_is_one_node() {
 fn the_reason_is_what_stands_first_in_the_way() {
     let accepted = ("hubAcceptsClient", true);
     let left = ("hubAcceptsClient", false);
-    let hub = |status, reason| (conditions::HUB_ACCEPTED, status, reason);
-    let joined = (conditions::JOINED, "True", "ManagedClusterJoined");
-    let available = |status, reason| (conditions::AVAILABLE, status, reason);
+    let hub = |status, reason| (conditions::cluster::HUB_ACCEPTED, status, reason);
+    let joined = (conditions::cluster::JOINED, "True", "ManagedClusterJoined");
+    let available = |status, reason| (conditions::cluster::AVAILABLE, status, reason);
     let clock = (
-        conditions::CLOCK_SYNCED,
+        conditions::cluster::CLOCK_SYNCED,
         "False",
         "ManagedClusterClockOutOfSync",
     );

@@ -2,9 +2,9 @@
 
 use arbitrary::{Arbitrary, Result, Unstructured};
 use berth_rbac::{Policy, RbacKind, Request, Subject};
+use k8s_openapi::api::rbac;
 use k8s_openapi::api::rbac::v1::{
     AggregationRule, ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding, RoleRef,
-    Subject as BoundSubject,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 
@@ -111,10 +111,10 @@ pub(super) fn holder_of(rules: &[PolicyRule]) -> Policy {
             kind: "ClusterRole".to_owned(),
             name: "held".to_owned(),
         },
-        subjects: Some(vec![BoundSubject {
+        subjects: Some(vec![rbac::v1::Subject {
             kind: "User".to_owned(),
             name: "holder".to_owned(),
-            ..BoundSubject::default()
+            ..rbac::v1::Subject::default()
         }]),
     };
     policy
@@ -295,9 +295,9 @@ impl Rule {
 // === impl Bound ===
 
 impl Bound {
-    fn subject(&self) -> BoundSubject {
+    fn subject(&self) -> rbac::v1::Subject {
         let kind = ["User", "Group", "ServiceAccount"][usize::from(self.kind % 3)];
-        BoundSubject {
+        rbac::v1::Subject {
             kind: kind.to_owned(),
             name: self.name.0.clone(),
             namespace: self

@@ -8,7 +8,7 @@ use berth_certs::folder::Folder;
 use berth_certs::issue::self_signed;
 use berth_certs::options::TlsOptions;
 use berth_certs::serving::ServingTls;
-use berth_review::{FilesAnswerer, Gate as Decider, HubFiles, Webhook};
+use berth_review::{FilesAnswerer, HubFiles, Webhook};
 use berth_rules::FeatureGates;
 use berth_webhooks::{Limits, Metrics, Opening, Server};
 use jiff::Timestamp;
@@ -42,7 +42,10 @@ impl Gate {
             .unwrap();
         let address = webhooks.local_addr().unwrap();
         let server = Server {
-            gate: Decider::new(Arc::new(FilesAnswerer::new(files)), FeatureGates::default()),
+            gate: berth_review::Gate::new(
+                Arc::new(FilesAnswerer::new(files)),
+                FeatureGates::default(),
+            ),
             webhooks: &Webhook::ALL,
             opening: Opening::at_once(webhooks, Arc::new(tls)),
             metrics_port: None,

@@ -1,6 +1,5 @@
 //! Names and namespaces that keep a cluster from being accepted.
 
-use berth_api::names as kubernetes;
 use berth_api::reserved::Reservation;
 
 use crate::facts::ClusterFacts;
@@ -19,7 +18,7 @@ pub(crate) fn refusal(facts: &ClusterFacts<'_>) -> Option<String> {
     let adopted = owned.namespace.is_some()
         || owned.registration_binding.is_some()
         || owned.work_binding.is_some();
-    if let Some(reason) = kubernetes::dns1123_label(name).first() {
+    if let Some(reason) = berth_api::names::dns1123_label(name).first() {
         return Some(format!(
             "Not accepted: {name:?} cannot be the name of a namespace: {reason}; {RENAME}"
         ));

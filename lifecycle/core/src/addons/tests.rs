@@ -1,6 +1,5 @@
 use super::*;
 use crate::testing::scene::{Scene, condition};
-use conditions::cluster::AVAILABLE as CLUSTER_AVAILABLE;
 use jiff::Timestamp;
 use proptest::prelude::*;
 use serde_json::json;
@@ -29,7 +28,7 @@ fn going(addon: Addon) -> Addon {
 fn scene(status: Option<&str>, addons: &[(&str, Addon)], labels: &[(&str, &str)]) -> Scene {
     let mut scene = Scene::new();
     if let Some(status) = status {
-        scene = scene.with(CLUSTER_AVAILABLE, status);
+        scene = scene.with(conditions::cluster::AVAILABLE, status);
     }
     for (name, addon) in addons {
         scene.addons.insert((*name).into(), addon.clone());
@@ -251,7 +250,11 @@ fn add_ons_of_an_unknown_cluster_are_unknown() {
     let same = Addon {
         available: Some(Condition {
             type_: AVAILABLE.to_owned(),
-            ..condition(CLUSTER_AVAILABLE, "Unknown", SINCE.parse().unwrap())
+            ..condition(
+                conditions::cluster::AVAILABLE,
+                "Unknown",
+                SINCE.parse().unwrap(),
+            )
         }),
         ..addon(None)
     };

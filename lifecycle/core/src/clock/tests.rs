@@ -1,11 +1,11 @@
 use super::*;
 use crate::testing::scene::{Scene, applied_condition};
 use berth_api::plan::{Action, Write};
+use conditions::cluster::CLOCK_SYNCED;
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 use serde_json::json;
 use std::time::Duration;
-use types::CLOCK_SYNCED;
 
 /// A cluster whose agent's clock was this much ahead of the hub's when a renewal was seen.
 fn ahead(apart: SignedDuration) -> Scene {

@@ -118,13 +118,21 @@ fn the_standing_is_what_the_hub_has() {
         json!([{"type": "Applied", "status": "False", "reason": reason, "message": "",
                 "observedGeneration": generation, "lastTransitionTime": "2026-01-01T00:00:00Z"}])
     };
-    let failed = of_work::APPLIED_FAILED;
+    let failed = manifest_work::APPLIED_FAILED;
     for (finalizer, conditions, expected) in [
         (false, json!([]), Standing::New),
-        (false, conditions(2, of_work::TOO_LARGE), Standing::New),
+        (
+            false,
+            conditions(2, manifest_work::TOO_LARGE),
+            Standing::New,
+        ),
         (true, json!([]), Standing::Begun),
         (true, conditions(1, failed), Standing::Begun),
-        (true, conditions(2, of_work::TOO_LARGE), Standing::Begun),
+        (
+            true,
+            conditions(2, manifest_work::TOO_LARGE),
+            Standing::Begun,
+        ),
         (true, conditions(2, failed), Standing::Carried),
     ] {
         let finalizers = finalizer.then_some([MANIFEST_WORK_CLEANUP]);

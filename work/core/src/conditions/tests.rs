@@ -15,11 +15,15 @@ fn meta(group: &str, kind: &str) -> ManifestResourceMeta {
 
 const POD: ObjectKind<'static> = ("", "v1", "Pod");
 
-fn rules(value: Json) -> Vec<ConditionRule> {
+fn rules(value: serde_json::Value) -> Vec<ConditionRule> {
     serde_json::from_value(value).unwrap()
 }
 
-fn evaluated(meta: &ManifestResourceMeta, value: Json, object: &Json) -> Vec<RuleCondition> {
+fn evaluated(
+    meta: &ManifestResourceMeta,
+    value: serde_json::Value,
+    object: &serde_json::Value,
+) -> Vec<RuleCondition> {
     let programs = Programs::default();
     conditions(meta, &rules(value), object, &programs, &mut {
         OBJECT_BUDGET
@@ -35,7 +39,7 @@ fn written(conditions: &[RuleCondition]) -> Vec<String> {
     conditions.iter().map(line).collect()
 }
 
-fn job() -> Json {
+fn job() -> serde_json::Value {
     json!({"metadata": {"name": "j", "generation": 2}, "status": {"active": 1, "conditions": [{"type": "Complete", "status": "True"}]}})
 }
 

@@ -1,5 +1,3 @@
-use std::path::Path as File;
-
 use serde_json::{Value, json};
 
 use crate::differs::Settled;
@@ -679,7 +677,7 @@ fn the_hash_of_a_spec_is_that_of_go() {
 /// `tests/data/live`: manifests, and the objects that a kube-apiserver 1.36 made of them. None differs.
 #[test]
 fn what_an_api_server_stores_does_not_differ() {
-    let folder = File::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/live");
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/live");
     let mut files = 0;
     let mut wrong = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap() {

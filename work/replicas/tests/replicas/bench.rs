@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use berth_rollout::RolloutGroup;
-use berth_work_replicas::{Change, Facts, Failure, Placed, ReplicaSet, Work, decide};
+use berth_work_replicas::{Change, Facts, FailedChange, Placed, ReplicaSet, Work, decide};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde_json::{Map, Value, json};
@@ -19,7 +19,7 @@ pub struct Hub {
     pub works: BTreeMap<(String, String), Value>,
     pub placed: BTreeMap<String, Placed>,
     pub taken: BTreeSet<String>,
-    pub failures: Vec<Failure>,
+    pub failures: Vec<FailedChange>,
     pub now: Timestamp,
     /// The time of the next decision.
     pub next: Option<Timestamp>,

@@ -1,6 +1,6 @@
 //! The status of a replica set.
 
-use berth_work_replicas::Failure;
+use berth_work_replicas::FailedChange;
 use serde_json::json;
 
 use crate::bench::Hub;
@@ -126,7 +126,7 @@ fn counts_are_of_works_with_the_template() {
 /// OCM says that no cluster is selected.
 #[test]
 fn an_error_is_reported_and_concerns_its_cluster_only() {
-    let failure = |cluster: &str, is_transient| Failure {
+    let failure = |cluster: &str, is_transient| FailedChange {
         cluster: cluster.to_owned(),
         name: "set".to_owned(),
         message: "namespaces \"c1\" not found".to_owned(),
@@ -157,7 +157,7 @@ fn many_errors_are_counted() {
     let mut hub = Hub::new(&["p"], &json!({"type": "All"}));
     hub.select("p", &names);
     hub.failures = (clusters.iter())
-        .map(|cluster| Failure {
+        .map(|cluster| FailedChange {
             cluster: cluster.clone(),
             name: "set".to_owned(),
             message: "é".repeat(10_000),
