@@ -2,6 +2,7 @@
 
 mod arrows;
 mod circles;
+mod imports;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
