@@ -6,6 +6,7 @@
 //! client of `kube` and with `kubectl`. However the process ends, [`janitor`] removes its processes and files.
 
 mod access;
+mod as_admin;
 mod devhub;
 pub mod http;
 mod in_force;
@@ -28,6 +29,7 @@ use devhub::Devhub;
 use kubernetes::Kubernetes;
 
 pub use access::rule;
+pub use as_admin::AsAdmin;
 pub use in_force::wait_until_in_force;
 pub use kubectl::{Output, finish, kubectl_is_there};
 pub use manifests::{CRDS, collection_of, documents_of, kind_of, path_of, shipped_registrations};

@@ -11,6 +11,7 @@ use berth_certs::issue::Authority;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
+use berth_testkit::cluster::AsAdmin;
 use berth_testkit::{eventually, when};
 
 use super::world::{World, text};
@@ -133,14 +134,6 @@ impl World {
         })
         .await
     }
-
-    /// Waits until an object is gone from the managed cluster.
-    async fn gone_from_managed(&self, path: &str) {
-        eventually(&format!("the end of {path}"), async || {
-            when(self.managed.get(path).await.unwrap(), |it| it.code == 404)
-        })
-        .await;
-    }
 }
 
 fn secret(namespace: &str, name: &str) -> String {
@@ -221,7 +214,7 @@ async fn an_add_on_gets_its_certificates_and_loses_them_with_its_end() {
         })
         .await;
     for path in [&own, &custom] {
-        world.gone_from_managed(&format!("{path}-pending")).await;
+        world.managed.gone(&format!("{path}-pending")).await;
     }
 
     // A restarted agent asks for nothing. While the add-on is being deleted, it keeps its Secrets.
@@ -250,7 +243,7 @@ async fn an_add_on_gets_its_certificates_and_loses_them_with_its_end() {
     world.hub.gone(&addon).await;
     let _agent = world.agent(&[]);
     for path in [&own, &custom] {
-        world.gone_from_managed(path).await;
+        world.managed.gone(path).await;
     }
 }
 
@@ -274,7 +267,7 @@ async fn another_subject_gets_another_certificate() {
     // The agent is killed while it waits for the answer to the next one.
     let registrations = |user: &str| json!({"status": {"registrations": [client(user)]}});
     world.hub.patch(&status, registrations("u2")).await;
-    world.gone_from_managed(&path).await;
+    world.managed.gone(&path).await;
     world.pending_of("x", kube).await;
     drop(agent);
     world.hub.patch(&status, registrations("u3")).await;
@@ -306,7 +299,7 @@ async fn another_subject_gets_another_certificate() {
     // Without an end of the finalizer it is gone at once.
     world.hub.release(&addon).await;
     world.hub.delete(&addon).await;
-    world.gone_from_managed(&path).await;
+    world.managed.gone(&path).await;
 }
 
 /// Each subject needs a request of its own, and nobody answers them.

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::world::{World, text};
 use crate::lifecycle::hub::{AVAILABLE, CLOCK_SYNCED, condition, lease_path};
+use berth_testkit::cluster::AsAdmin;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn another_name_of_the_cluster_registers_it_anew() {

@@ -4,6 +4,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
+use berth_testkit::cluster::AsAdmin;
 use berth_testkit::process::{get, scrape};
 
 use super::world::{World, signed_by_another_hub, text};

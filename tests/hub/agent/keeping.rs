@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::world::{World, text};
 use crate::lifecycle::hub::{ACCEPTED, CLOCK_SYNCED, HubWithReconcilers, condition, lease_path};
+use berth_testkit::cluster::AsAdmin;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lost_secret_is_renewed_by_the_agent_itself() {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use berth_testkit::cluster::Cluster;
+use berth_testkit::cluster::{AsAdmin, Cluster};
 
 use super::world::World;
 use crate::lifecycle::hub::condition;

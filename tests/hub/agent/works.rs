@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use berth_testkit::cluster::{Cluster, fresh};
+use berth_testkit::cluster::{AsAdmin, Cluster, fresh};
 use berth_testkit::process::get;
 use berth_testkit::{eventually, when};
 

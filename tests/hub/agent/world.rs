@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::sync::OnceCell;
 
-use berth_testkit::cluster::{Cluster, Person, fresh, rule};
+use berth_testkit::cluster::{AsAdmin, Cluster, Person, fresh, rule};
 use berth_testkit::csr::{groups_of, user_of};
 use berth_testkit::{Agent, berth, eventually, when};
 

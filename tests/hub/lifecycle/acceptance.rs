@@ -7,7 +7,7 @@ use crate::lifecycle::hub::{
     ACCEPTED, HubWithReconcilers, cluster_path, condition, config, lease_path, namespace_path,
     owned_paths, rbac_path, writes,
 };
-use berth_testkit::cluster::fresh;
+use berth_testkit::cluster::{AsAdmin, fresh};
 use berth_testkit::{eventually, when};
 
 fn labels(cluster: &str) -> Value {

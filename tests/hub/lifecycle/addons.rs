@@ -5,7 +5,7 @@ use std::ops::Deref;
 use serde_json::{Value, json};
 
 use crate::lifecycle::hub::{AVAILABLE, HubWithReconcilers, cluster_path, condition, taints};
-use berth_testkit::cluster::{Cluster, fresh};
+use berth_testkit::cluster::{AsAdmin, Cluster, fresh};
 
 const PREFIX: &str = "feature.open-cluster-management.io/addon-";
 

@@ -10,7 +10,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use serde_json::{Value, json};
 
 use crate::lifecycle::hub::{HubWithReconcilers, cluster_path, lease_path};
-use berth_testkit::cluster::{Cluster, Credentials, Person, rule};
+use berth_testkit::cluster::{AsAdmin, Cluster, Credentials, Person, rule};
 pub use berth_testkit::csr::{Asked, Csr, groups_of, user_of};
 
 impl<C: Deref<Target = Cluster>> HubWithReconcilers<C> {

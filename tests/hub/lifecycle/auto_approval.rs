@@ -9,7 +9,7 @@ use crate::lifecycle::hub::{
     ACCEPTED, AVAILABLE, CLUSTERS, HubWithReconcilers, cluster_path, config, namespace_path,
     owned_paths,
 };
-use berth_testkit::cluster::{Person, Private, fresh};
+use berth_testkit::cluster::{AsAdmin, Person, Private, fresh};
 use berth_testkit::csr::Csr;
 
 const DENIED_ON: &str = "open-cluster-management.io/denied-on";

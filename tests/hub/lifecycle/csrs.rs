@@ -9,7 +9,7 @@ use crate::lifecycle::agent::{Asked, Csr, groups_of, user_of};
 use crate::lifecycle::hub::{
     ACCEPTED, AVAILABLE, CSRS, HubWithReconcilers, cluster_path, condition, config, lease_path,
 };
-use berth_testkit::cluster::fresh;
+use berth_testkit::cluster::{AsAdmin, fresh};
 use berth_testkit::{eventually, when};
 
 const AUTO_ACCEPTED_ON: &str = "open-cluster-management.io/automatically-accepted-on";

@@ -17,7 +17,7 @@ use crate::lifecycle::hub::{
 use crate::lifecycle::killed::{KINDS, live, states};
 use crate::lifecycle::proxy::{Asked, Line, Proxy};
 use berth_testkit::cluster::http::Answer;
-use berth_testkit::cluster::{Private, fresh};
+use berth_testkit::cluster::{AsAdmin, Private, fresh};
 use berth_testkit::process::{Controller, holder};
 use berth_testkit::{eventually, when};
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::lifecycle::hub::{HubWithReconcilers, account, config, rbac_path};
-use berth_testkit::cluster::fresh;
+use berth_testkit::cluster::{AsAdmin, fresh};
 use berth_testkit::csr::Csr;
 use berth_testkit::{eventually, when};
 

@@ -11,7 +11,7 @@ use crate::lifecycle::hub::{
     ACCEPTED, AVAILABLE, CLOCK_SYNCED, HubWithReconcilers, UNAVAILABLE, UNREACHABLE, cluster_path,
     condition, config, lease_path, taints,
 };
-use berth_testkit::cluster::fresh;
+use berth_testkit::cluster::{AsAdmin, fresh};
 
 const STOPPED: &str = "ManagedClusterLeaseUpdateStopped";
 const LABEL: &str = "open-cluster-management.io/cluster-name";

@@ -8,7 +8,7 @@ use crate::lifecycle::agent::{Csr, user_of};
 use crate::lifecycle::hub::{
     ACCEPTED, HubWithReconcilers, cluster_path, condition, config, owned_paths, rbac_path,
 };
-use berth_testkit::cluster::{Cluster, Person, fresh};
+use berth_testkit::cluster::{AsAdmin, Cluster, Person, fresh};
 use berth_testkit::filled::fill;
 
 /// Times that the API server accepts, and our types do not.

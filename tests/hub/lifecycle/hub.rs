@@ -14,7 +14,7 @@ use tokio::sync::OnceCell;
 use crate::lifecycle::proxy::Proxy;
 use crate::reconcilers::Reconcilers;
 use berth_testkit::cluster::http::Answer;
-use berth_testkit::cluster::{CRDS, Cluster, Person, Private, documents_of, fresh};
+use berth_testkit::cluster::{AsAdmin, CRDS, Cluster, Person, Private, documents_of, fresh};
 pub use berth_testkit::csr::CSRS;
 use berth_testkit::process::once;
 use berth_testkit::{eventually, when};
@@ -173,14 +173,13 @@ async fn without_kind(admin: &Person, definition: &Value) {
     .await;
 }
 
-impl<C: Deref<Target = Cluster>> HubWithReconcilers<C> {
-    /// Creates an object.
-    pub async fn create(&self, collection: &str, object: &Value) -> Value {
-        let answer = self.admin.post(collection, object).await.unwrap();
-        assert_eq!(answer.code, 201, "{answer:?}");
-        answer.body
+impl<C> AsAdmin for HubWithReconcilers<C> {
+    fn admin(&self) -> &Person {
+        &self.admin
     }
+}
 
+impl<C: Deref<Target = Cluster>> HubWithReconcilers<C> {
     /// Creates a ManagedCluster.
     pub async fn cluster(&self, name: &str, spec: Value) -> Value {
         let object = json!({
@@ -192,18 +191,6 @@ impl<C: Deref<Target = Cluster>> HubWithReconcilers<C> {
         self.create(CLUSTERS, &object).await
     }
 
-    /// Changes an object by a merge patch.
-    pub async fn patch(&self, path: &str, patch: Value) -> Value {
-        let answer = self.admin.merge(path, &patch).await.unwrap();
-        assert_eq!(answer.code, 200, "{answer:?}");
-        answer.body
-    }
-
-    pub async fn delete(&self, path: &str) {
-        let answer = self.admin.delete(path).await.unwrap();
-        assert!([200, 202].contains(&answer.code), "{answer:?}");
-    }
-
     pub async fn get(&self, path: &str) -> Answer {
         self.admin.get(path).await.unwrap()
     }
@@ -211,14 +198,6 @@ impl<C: Deref<Target = Cluster>> HubWithReconcilers<C> {
     /// Waits until the object satisfies the condition, and returns it.
     pub async fn once(&self, path: &str, what: &str, is: impl Fn(&Value) -> bool) -> Value {
         once(&self.admin, path, what, is).await
-    }
-
-    /// Waits until the object does not exist.
-    pub async fn gone(&self, path: &str) {
-        eventually(&format!("the end of {path}"), async || {
-            when(self.get(path).await, |it| it.code == 404)
-        })
-        .await;
     }
 
     /// Waits until a condition of the ManagedCluster has this status and reason, and returns the ManagedCluster.

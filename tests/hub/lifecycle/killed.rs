@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::lifecycle::hub::{
     ACCEPTED, HubWithReconcilers, cluster_path, config, owned_paths, reconcile,
 };
-use berth_testkit::cluster::Private;
+use berth_testkit::cluster::{AsAdmin, Private};
 
 /// The number of kills.
 const KILLS: u64 = 100;

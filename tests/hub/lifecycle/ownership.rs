@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::lifecycle::hub::{ACCEPTED, CLUSTERS, HubWithReconcilers, cluster_path, rbac_path};
-use berth_testkit::cluster::fresh;
+use berth_testkit::cluster::{AsAdmin, fresh};
 
 const RBAC: &str = "rbac.authorization.k8s.io";
 

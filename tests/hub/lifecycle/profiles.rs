@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::lifecycle::hub::{
     AVAILABLE, CLUSTERS, HubWithReconcilers, cluster_path, condition, config, reconcile, writes,
 };
-use berth_testkit::cluster::{Cluster, fresh};
+use berth_testkit::cluster::{AsAdmin, Cluster, fresh};
 
 const SET_LABEL: &str = "cluster.open-cluster-management.io/clusterset";
 const SHOWN_SET: &str = "multicluster.x-k8s.io/clusterset";

@@ -10,7 +10,7 @@ use crate::lifecycle::hub::{
     ACCEPTED, HubWithReconcilers, account, cluster_path, condition, config, namespace_path,
     owned_paths,
 };
-use berth_testkit::cluster::{Cluster, fresh, rule};
+use berth_testkit::cluster::{AsAdmin, Cluster, fresh, rule};
 
 const DELETING: &str = "Deleting";
 const LABEL: &str = "open-cluster-management.io/cluster-name";

@@ -5,7 +5,7 @@ use std::ops::Deref;
 use serde_json::{Value, json};
 
 use crate::lifecycle::hub::{ACCEPTED, HubWithReconcilers, cluster_path, condition};
-use berth_testkit::cluster::{Cluster, fresh};
+use berth_testkit::cluster::{AsAdmin, Cluster, fresh};
 
 const SETS: &str = "/apis/cluster.open-cluster-management.io/v1beta2/managedclustersets";
 const SET_LABEL: &str = "cluster.open-cluster-management.io/clusterset";

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::lifecycle::hub::{
     ACCEPTED, CLUSTERS, HubWithReconcilers, cluster_path, condition, config, owned_paths,
 };
-use berth_testkit::cluster::{CRDS, documents_of, fresh};
+use berth_testkit::cluster::{AsAdmin, CRDS, documents_of, fresh};
 use berth_testkit::{eventually, when};
 
 const READABLE: &str = "ManagedClusterReadable";

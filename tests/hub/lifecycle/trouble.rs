@@ -14,7 +14,7 @@ use crate::lifecycle::hub::{
 };
 use crate::lifecycle::killed::{forget, states};
 use crate::lifecycle::proxy::{Asked, Fault, Line, Proxy};
-use berth_testkit::cluster::{Private, documents_of, fresh};
+use berth_testkit::cluster::{AsAdmin, Private, documents_of, fresh};
 use berth_testkit::{eventually, when};
 
 const STOPPED: &str = "ManagedClusterLeaseUpdateStopped";

@@ -1,5 +1,6 @@
 //! Placements with CEL expressions: the controller reads whole ManagedClusters while there are some.
 
+use berth_testkit::cluster::AsAdmin;
 use berth_testkit::{eventually, when};
 use serde_json::{Value, json};
 

@@ -1,6 +1,6 @@
 //! Decisions follow the hub.
 
-use berth_testkit::cluster::fresh;
+use berth_testkit::cluster::{AsAdmin, fresh};
 use berth_testkit::process::once;
 use serde_json::{Value, json};
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use berth_manifests::files;
 use berth_placement::{Config, Metrics, Settings, controller};
-use berth_testkit::cluster::{CRDS, Cluster, Person, Private, fresh};
+use berth_testkit::cluster::{AsAdmin, CRDS, Cluster, Person, Private, fresh};
 use berth_testkit::process::once;
 use berth_testkit::{eventually, shipped, when};
 use futures::future::join_all;
@@ -28,6 +28,12 @@ pub struct Hub {
 }
 
 // === impl Hub ===
+
+impl AsAdmin for Hub {
+    fn admin(&self) -> &Person {
+        &self.admin
+    }
+}
 
 impl Hub {
     /// A hub without a controller.
@@ -55,7 +61,7 @@ impl Hub {
     /// Creates a namespace, and uses it for placements from now on.
     pub async fn another_namespace(&mut self, name: String) {
         let namespace = json!({"metadata": {"name": name}});
-        self.create("/api/v1/namespaces", namespace).await;
+        self.create("/api/v1/namespaces", &namespace).await;
         self.namespace = name;
     }
 
@@ -103,7 +109,7 @@ impl Hub {
             "metadata": {"name": name},
             "spec": {"clusterSelector": {"selectorType": "ExclusiveClusterSetLabel"}},
         });
-        self.create(&format!("{GROUP}/v1beta2/managedclustersets"), set)
+        self.create(&format!("{GROUP}/v1beta2/managedclustersets"), &set)
             .await;
     }
 
@@ -115,7 +121,7 @@ impl Hub {
             "metadata": {"name": set},
             "spec": {"clusterSet": set},
         });
-        self.create(&self.bindings(), binding).await;
+        self.create(&self.bindings(), &binding).await;
     }
 
     /// The path of the bindings in the namespace.
@@ -150,7 +156,7 @@ impl Hub {
             "metadata": {"name": name, "labels": labels},
             "spec": {"hubAcceptsClient": true},
         });
-        self.create(CLUSTERS, cluster).await;
+        self.create(CLUSTERS, &cluster).await;
         name
     }
 
@@ -236,7 +242,7 @@ impl Hub {
         });
         let path = self.placement(name);
         let (collection, _) = path.rsplit_once('/').unwrap();
-        self.create(collection, placement).await;
+        self.create(collection, &placement).await;
     }
 
     /// The decisions of the namespace by name: the index of the group, its name, and the clusters.
@@ -282,24 +288,6 @@ impl Hub {
         let what = format!("{type_} with the reason {reason}");
         let placement = once(&self.admin, &path, &what, |it| is(it).is_some()).await;
         is(&placement).unwrap()
-    }
-
-    async fn create(&self, collection: &str, object: Value) {
-        let answer = self.admin.post(collection, &object).await.unwrap();
-        assert_eq!(answer.code, 201, "{answer:?}");
-    }
-
-    /// Changes an object by a merge patch.
-    pub async fn patch(&self, path: &str, patch: Value) -> Value {
-        let answer = self.admin.merge(path, &patch).await.unwrap();
-        assert_eq!(answer.code, 200, "{answer:?}");
-        answer.body
-    }
-
-    /// Deletes an object.
-    pub async fn delete(&self, path: &str) {
-        let answer = self.admin.delete(path).await.unwrap();
-        assert!([200, 202].contains(&answer.code), "{answer:?}");
     }
 }
 

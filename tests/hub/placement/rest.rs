@@ -1,6 +1,6 @@
 //! A settled hub gets no write.
 
-use berth_testkit::cluster::fresh;
+use berth_testkit::cluster::{AsAdmin, fresh};
 use berth_testkit::{eventually, when};
 use serde_json::json;
 

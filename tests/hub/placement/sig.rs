@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use berth_manifests::files;
+use berth_testkit::cluster::AsAdmin;
 use berth_testkit::{eventually, when};
 use futures::TryStreamExt;
 use kube::api::{ApiResource, DynamicObject, WatchEvent, WatchParams};

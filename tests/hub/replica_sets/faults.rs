@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use berth_testkit::cluster::AsAdmin;
 use berth_testkit::{eventually, when};
 use serde_json::{Value, json};
 
@@ -113,7 +114,7 @@ async fn a_placement_that_is_missing_keeps_its_works() {
         "metadata": {"name": "p"}, "spec": {},
     });
     let (collection, _) = path.rsplit_once('/').unwrap();
-    hub.create(collection, again).await;
+    hub.create(collection, &again).await;
     hub.condition("a", "PlacementVerified", "False PlacementDecisionEmpty")
         .await;
     hub.makes("a", 1, &clusters).await;
@@ -169,7 +170,7 @@ async fn works_that_ocm_made_are_adopted_and_what_others_change_is_put_back() {
     });
     let path = hub.work(&clusters[0], "ax7k2p");
     let (collection, _) = path.rsplit_once('/').unwrap();
-    hub.create(collection, work).await;
+    hub.create(collection, &work).await;
     let before = hub.admin.get(&path).await.unwrap().ok().clone();
     let _working = hub.start().await;
     hub.condition("a", "PlacementVerified", "True AsExpected")

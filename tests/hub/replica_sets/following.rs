@@ -1,5 +1,6 @@
 //! ManifestWorks follow their placements and their replica set.
 
+use berth_testkit::cluster::AsAdmin;
 use berth_testkit::{eventually, when};
 use berth_work_hub::Settings;
 use serde_json::json;
@@ -106,7 +107,7 @@ async fn a_name_that_is_taken_gets_a_hash_and_the_other_work_stays() {
     });
     let path = hub.work(&clusters[0], "a");
     let (collection, _) = path.rsplit_once('/').unwrap();
-    hub.create(collection, other).await;
+    hub.create(collection, &other).await;
     hub.place("p", &clusters).await;
     let _working = hub.start().await;
     hub.replicate("a", json!({"type": "All"})).await;
@@ -173,7 +174,7 @@ async fn what_is_done_is_deleted_when_its_time_is_over() {
             "metadata": {"name": name, "labels": labels},
             "spec": {"deleteOption": {"propagationPolicy": "Foreground", "ttlSecondsAfterFinished": ttl}},
         });
-        hub.create(collection, work).await;
+        hub.create(collection, &work).await;
         let conditions = if name == "unfinished" { "C-" } else { "C+" };
         hub.report(&clusters[0], name, conditions).await;
     }

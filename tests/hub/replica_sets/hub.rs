@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use berth_manifests::files;
 use berth_reconcile::Metrics;
-use berth_testkit::cluster::{CRDS, Cluster, Person, Private, fresh};
+use berth_testkit::cluster::{AsAdmin, CRDS, Cluster, Person, Private, fresh};
 use berth_testkit::process::once;
 use berth_testkit::{eventually, shipped, when};
 use berth_work_hub::{Settings, controller};
@@ -25,6 +25,12 @@ pub struct Hub {
 }
 
 // === impl Hub ===
+
+impl AsAdmin for Hub {
+    fn admin(&self) -> &Person {
+        &self.admin
+    }
+}
 
 impl Hub {
     /// A hub without a controller.
@@ -79,7 +85,7 @@ impl Hub {
 
     async fn create_namespace(&self, name: &str) {
         let namespace = json!({"metadata": {"name": name}});
-        self.create("/api/v1/namespaces", namespace).await;
+        self.create("/api/v1/namespaces", &namespace).await;
     }
 
     /// Creates the namespaces of as many clusters. Returns their names, sorted.
@@ -113,7 +119,7 @@ impl Hub {
         });
         for (resource, object) in [("placements", placement), ("placementdecisions", decision)] {
             let collection = format!("{GROUP}/namespaces/{}/{resource}", self.namespace);
-            self.create(&collection, object).await;
+            self.create(&collection, &object).await;
         }
         self.select(name, clusters).await;
     }
@@ -182,7 +188,7 @@ impl Hub {
         });
         let path = self.set(name);
         let (collection, _) = path.rsplit_once('/').unwrap();
-        self.create(collection, set).await;
+        self.create(collection, &set).await;
     }
 
     /// Changes the template of a replica set.
@@ -265,33 +271,6 @@ impl Hub {
         let what = format!("{type_} {expected} {words}");
         let set = once(&self.admin, &self.set(set), &what, |it| is(it).is_some()).await;
         is(&set).unwrap()
-    }
-
-    /// Waits until an object is gone.
-    pub async fn gone(&self, path: &str) {
-        eventually(&format!("{path} to be gone"), async || {
-            let answer = self.admin.get(path).await.unwrap();
-            when(answer.code, |code| *code == 404)
-        })
-        .await;
-    }
-
-    /// Creates an object.
-    pub async fn create(&self, collection: &str, object: Value) {
-        let answer = self.admin.post(collection, &object).await.unwrap();
-        assert_eq!(answer.code, 201, "{answer:?}");
-    }
-
-    /// Changes an object by a merge patch.
-    pub async fn patch(&self, path: &str, patch: Value) {
-        let answer = self.admin.merge(path, &patch).await.unwrap();
-        assert_eq!(answer.code, 200, "{answer:?}");
-    }
-
-    /// Deletes an object.
-    pub async fn delete(&self, path: &str) {
-        let answer = self.admin.delete(path).await.unwrap();
-        assert!([200, 202].contains(&answer.code), "{answer:?}");
     }
 }
 

@@ -1,5 +1,6 @@
 //! Rollouts, with agents that the test plays.
 
+use berth_testkit::cluster::AsAdmin;
 use berth_testkit::process::once;
 use berth_testkit::{eventually, when};
 use serde_json::{Value, json};

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::world::{APPLIED, World, gone};
+use super::world::{APPLIED, World};
 
 /// The annotation of a held AppliedManifestWork, and that by which a user confirms its eviction.
 const HELD: &str = "berth.open-cluster-management.io/eviction-held";
@@ -62,7 +62,7 @@ async fn what_the_hub_lost_goes_after_the_grace_period() {
     agent.kill().await;
     world.loses("lost").await;
     let _agent = world.agent_with(&SHORT);
-    gone(&world.managed, &path(&applied)).await;
+    world.managed.gone(&path(&applied)).await;
     world.lacks(&world.map_path("a")).await;
     world.has(&world.map_path("proof"), "there", |_| true).await;
 }
@@ -93,7 +93,7 @@ async fn a_record_without_a_work_goes_if_it_names_this_hub_and_this_agent() {
     let [ours, theirs] = ["ours", "theirs"].map(|it| format!("{}-{it}", world.cluster));
     let theirs = record(&theirs, "another").await;
     let ours = record(&ours, &world.agent_id).await;
-    gone(&world.managed, &ours).await;
+    world.managed.gone(&ours).await;
     let kept = world.has(&theirs, "there", |_| true).await;
     assert!(kept["status"]["evictionStartTime"].is_null(), "{kept}");
     world.reports("real", "T", "T").await;
@@ -154,7 +154,7 @@ async fn when_most_works_are_lost_at_once_nothing_goes_until_it_is_confirmed() {
         .await
         .unwrap()
         .ok();
-    gone(&world.managed, &path(&applied)).await;
+    world.managed.gone(&path(&applied)).await;
     world.lacks(&world.map_path(&names[1])).await;
     for name in &names[2..5] {
         world.has(&world.map_path(name), "there", |_| true).await;

@@ -3,7 +3,7 @@
 use berth_testkit::cluster::Cluster;
 use serde_json::Value;
 
-use super::world::{APPLIED, World, gone};
+use super::world::{APPLIED, World};
 
 /// The UIDs of the owners of an object.
 fn owners(object: &Value) -> Vec<Value> {
@@ -40,7 +40,7 @@ async fn the_works_of_the_old_hub_go_and_what_the_new_one_has_too_stays() {
 
     let _agent = new.agent_with(&["--appliedmanifestwork-eviction-grace-period=1s"]);
     let name = before["metadata"]["name"].as_str().unwrap();
-    gone(&new.managed, &format!("{APPLIED}/{name}")).await;
+    new.managed.gone(&format!("{APPLIED}/{name}")).await;
     new.lacks(&new.map_path("only-old")).await;
     let after = new
         .has(&path, "one owner", |it| owners(it).len() == 1)

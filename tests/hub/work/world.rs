@@ -230,7 +230,7 @@ impl World {
 
     /// Waits until the work is gone.
     pub async fn is_gone(&self, name: &str) {
-        gone(&self.hub, &self.work(name)).await;
+        self.hub.gone(&self.work(name)).await;
     }
 
     /// Waits until conditions Applied and Available of the work and of its manifests are these, as `T` and `F` in the order of the
@@ -314,7 +314,7 @@ impl World {
 
     /// Waits until the managed cluster does not have an object.
     pub async fn lacks(&self, path: &str) {
-        gone(&self.managed, path).await;
+        self.managed.gone(path).await;
     }
 }
 
@@ -345,14 +345,6 @@ pub async fn namespace(person: &Person, name: &str) {
 /// A Namespace.
 pub fn namespace_object(name: &str) -> Value {
     json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
-}
-
-/// Waits until an object does not exist.
-pub async fn gone(person: &Person, path: &str) {
-    eventually(&format!("the end of {path}"), async || {
-        when(person.get(path).await.unwrap(), |it| it.code == 404)
-    })
-    .await;
 }
 
 /// A condition of a status, or of a manifest in it.

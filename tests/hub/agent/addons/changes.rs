@@ -1,6 +1,6 @@
 //! Add-ons whose certificate is lost, whose driver changes, or who have too many requests.
 
-use berth_testkit::cluster::Cluster;
+use berth_testkit::cluster::{AsAdmin, Cluster};
 use berth_testkit::csr::{Asked, CSRS, Csr};
 use berth_testkit::process::once;
 use berth_testkit::{eventually, when};
