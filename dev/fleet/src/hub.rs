@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use berth_hub::object_path;
 use berth_manifests::Manifest;
 use berth_manifests::files::CRDS;
 use futures::{StreamExt, TryStreamExt, stream};
@@ -95,8 +96,11 @@ impl FleetHub {
         let account =
             json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name}});
         for (collection, object) in [
-            (format!("/apis/{rbac}/v1/clusterroles"), role),
-            (format!("/apis/{rbac}/v1/clusterrolebindings"), binding),
+            (object_path((rbac, "v1", "clusterroles"), "", ""), role),
+            (
+                object_path((rbac, "v1", "clusterrolebindings"), "", ""),
+                binding,
+            ),
             (accounts.to_owned(), account),
         ] {
             match self.send("POST", &collection, &object).await {
@@ -216,7 +220,7 @@ impl FleetHub {
     pub(crate) async fn made_by_itself(&self) -> Result<i64> {
         let mut made = 0;
         for kind in ["serviceaccounts", "configmaps"] {
-            let list = self.get(&format!("/api/v1/{kind}")).await?;
+            let list = self.get(&object_path(("", "v1", kind), "", "")).await?;
             made += i64::try_from(list["items"].as_array().map_or(0, Vec::len))?;
         }
         Ok(made)
@@ -362,13 +366,13 @@ impl FleetHub {
             self.send("PATCH", &path, &free).await?;
             self.send("DELETE", &path, &Value::Null).await?;
             let role = format!("open-cluster-management:managedcluster:{name}");
-            let rbac = "/apis/rbac.authorization.k8s.io/v1";
-            let work = format!("{rbac}/namespaces/{name}/rolebindings/{role}:work");
+            let rbac = |resource| ("rbac.authorization.k8s.io", "v1", resource);
+            let work = object_path(rbac("rolebindings"), &name, &format!("{role}:work"));
             let _ = self.send("PATCH", &work, &free).await;
             for path in [
-                format!("{rbac}/clusterroles/{role}"),
-                format!("{rbac}/clusterrolebindings/{role}"),
-                format!("/api/v1/namespaces/{name}"),
+                object_path(rbac("clusterroles"), "", &role),
+                object_path(rbac("clusterrolebindings"), "", &role),
+                object_path(("", "v1", "namespaces"), "", &name),
             ] {
                 let _ = self.send("DELETE", &path, &Value::Null).await;
             }
@@ -378,8 +382,8 @@ impl FleetHub {
     }
 
     async fn renew_one(&self, name: &str) -> Result<()> {
-        let path =
-            format!("/apis/coordination.k8s.io/v1/namespaces/{name}/leases/managed-cluster-lease");
+        let leases = ("coordination.k8s.io", "v1", "leases");
+        let path = object_path(leases, name, "managed-cluster-lease");
         let now = Timestamp::now()
             .strftime("%Y-%m-%dT%H:%M:%S%.6fZ")
             .to_string();

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
+use berth_hub::object_path;
 use berth_manifests::files::{CRD_APPLIED_MANIFEST_WORKS, WORK_CRDS};
 use clap::Args;
 use serde::Serialize;
@@ -23,6 +24,12 @@ const OBJECTS: &str = "fleet-objects";
 
 /// The namespace of the objects that this tool writes itself.
 const FLOOR: &str = "fleet-floor";
+
+/// Group, version and resource of ManifestWorks.
+const WORKS: (&str, &str, &str) = ("work.open-cluster-management.io", "v1", "manifestworks");
+
+/// Group, version and resource of ConfigMaps.
+const MAPS: (&str, &str, &str) = ("", "v1", "configmaps");
 
 /// Upper bound on the time of a phase. OCM's agent repairs after minutes.
 const PATIENCE: Duration = Duration::from_secs(1800);
@@ -129,7 +136,7 @@ pub(crate) async fn measure(
 
     say("applying");
     let (cpu_before, begun) = (cpu()?, Instant::now());
-    let path = format!("{}/manifestworks", works_of(CLUSTER));
+    let path = object_path(WORKS, CLUSTER, "");
     let create = async {
         let bodies = (0..works).map(|number| work(number, each)).collect();
         hub.send_all("POST", bodies, |_| path.clone()).await?;
@@ -151,7 +158,7 @@ pub(crate) async fn measure(
 
     say("changing objects");
     let (cpu_before, begun) = (cpu()?, Instant::now());
-    let maps = format!("/api/v1/namespaces/{OBJECTS}/configmaps");
+    let maps = object_path(MAPS, OBJECTS, "");
     let drift = async {
         let change = || json!({"data": {"k": DRIFT}});
         let bodies = (0..works).map(|_| change()).collect();
@@ -282,10 +289,6 @@ fn is_available(work: &Value) -> bool {
             .all(|type_| condition(work, type_) == Some("True"))
 }
 
-fn works_of(cluster: &str) -> String {
-    format!("/apis/work.open-cluster-management.io/v1/namespaces/{cluster}")
-}
-
 fn name(number: usize) -> String {
     format!("o{number}")
 }
@@ -314,10 +317,11 @@ fn object(namespace: &str, number: usize) -> Value {
 }
 
 fn collection(object: &Value, namespace: &str) -> String {
-    match object["kind"].as_str() {
-        Some("Deployment") => format!("/apis/apps/v1/namespaces/{namespace}/deployments"),
-        _ => format!("/api/v1/namespaces/{namespace}/configmaps"),
-    }
+    let kind = match object["kind"].as_str() {
+        Some("Deployment") => ("apps", "v1", "deployments"),
+        _ => MAPS,
+    };
+    object_path(kind, namespace, "")
 }
 
 fn work(number: usize, each: usize) -> Value {
@@ -355,7 +359,7 @@ impl Servers {
         };
         let servers = Self { hub, apart };
         let (hub, managed) = (&servers.hub, servers.managed());
-        let path = format!("{}/manifestworks", works_of(CLUSTER));
+        let path = object_path(WORKS, CLUSTER, "");
         hub.install(&WORK_CRDS, &path).await?;
         let path = "/apis/work.open-cluster-management.io/v1/appliedmanifestworks";
         managed.install(&[CRD_APPLIED_MANIFEST_WORKS], path).await?;
@@ -399,7 +403,7 @@ impl Servers {
     async fn clean_up(&self) -> Result<()> {
         let managed = self.managed();
         for (server, name) in [(&self.hub, CLUSTER), (managed, OBJECTS), (managed, FLOOR)] {
-            let path = format!("/api/v1/namespaces/{name}");
+            let path = object_path(("", "v1", "namespaces"), "", name);
             server.send("DELETE", &path, &Value::Null).await?;
         }
         Ok(())

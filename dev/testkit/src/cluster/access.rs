@@ -1,5 +1,6 @@
 //! Rights of users: creates RBAC objects, and waits until they are in force.
 
+use berth_api::path::SUBJECT_ACCESS_REVIEWS;
 use serde_json::{Value, json};
 
 use super::{Cluster, Person, fresh};
@@ -79,9 +80,8 @@ impl Cluster {
                 },
             },
         });
-        let path = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
         eventually(&format!("the grant: {review}"), async || {
-            let answer = admin.post(path, &review).await.unwrap();
+            let answer = admin.post(SUBJECT_ACCESS_REVIEWS, &review).await.unwrap();
             when(answer, |it| it.ok()["status"]["allowed"] == true)
         })
         .await;

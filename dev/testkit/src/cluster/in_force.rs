@@ -3,6 +3,7 @@
 //! A real API server learns of registrations as any client does: a moment after they were stored, and in the order in which they
 //! were stored. So a test writes one more registration, whose effect it can see: then all earlier ones are in force, too.
 
+use berth_api::path::object_path;
 use serde_json::{Value, json};
 
 use super::{Cluster, Person, fresh, path_of};
@@ -33,7 +34,7 @@ pub(super) async fn remove_registrations(cluster: &Cluster) {
         "mutatingwebhookconfigurations",
         "validatingwebhookconfigurations",
     ] {
-        let path = format!("/apis/admissionregistration.k8s.io/v1/{resource}");
+        let path = object_path(("admissionregistration.k8s.io", "v1", resource), "", "");
         let list = admin.get(&path).await.unwrap();
         if list.body["items"] != json!([]) {
             has_any = true;
@@ -52,7 +53,7 @@ pub(super) async fn remove_leases(cluster: &Cluster) {
         "open-cluster-management-hub",
         "open-cluster-management-agent",
     ] {
-        let path = format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases");
+        let path = object_path(("coordination.k8s.io", "v1", "leases"), namespace, "");
         admin.delete(&path).await.unwrap().ok();
     }
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use ::http::{HeaderName, HeaderValue};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use berth_api::path::object_path;
 use berth_certs::issue::Issued;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::{Value, json};
@@ -161,7 +162,7 @@ impl Cluster {
     /// A service account with a token; it is created if it does not exist.
     pub async fn service_account(&self, namespace: &str, name: &str) -> Person {
         let admin = self.admin().await;
-        let accounts = format!("/api/v1/namespaces/{namespace}/serviceaccounts");
+        let accounts = object_path(("", "v1", "serviceaccounts"), namespace, "");
         let account =
             json!({ "apiVersion": "v1", "kind": "ServiceAccount", "metadata": { "name": name } });
         let answer = admin.post(&accounts, &account).await.unwrap();

@@ -150,5 +150,5 @@ async fn the_certificate_of_an_add_on_is_where_its_agent_runs() {
         .decide(&world.pending_of("x", KUBE).await, "Approved")
         .await;
     once(&spoke, &path, "a certificate", has_certificate).await;
-    world.gone_from_managed(&path).await;
+    world.managed.gone(&path).await;
 }
