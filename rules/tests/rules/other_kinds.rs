@@ -1,12 +1,13 @@
 //! The mutating path of ManagedClusters, bindings and sets: each row is a write and its decision.
 
-use crate::support::{self, NOW, decided, deleting, in_set, short};
 use berth_rules::object::{Binding, CertificateRequest, Cluster, ClusterSet};
 use berth_rules::{
     Change, Decision, FeatureGates, MutateCluster, Rules, Settings, ValidateBinding,
     ValidateClusterSet, ValidateRequest,
 };
 use serde_json::{Value, json};
+
+use crate::support::{self, NOW, decided, deleting, in_set, short};
 
 fn mutate(
     old: Option<&Value>,

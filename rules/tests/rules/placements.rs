@@ -5,6 +5,8 @@ use berth_rules::{Change, Decision, DecisionOutcome, Reason, Settings, ValidateP
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use crate::support::{decided, deleting, short};
+
 fn placement(spec: Value) -> Value {
     json!({
         "apiVersion": "cluster.open-cluster-management.io/v1beta1",

@@ -1,9 +1,10 @@
 //! The size of ManagedClusters: each row is a write and its decision, of the mutating and of the validating path.
 
-use crate::support::{cluster, decided, deleting, short};
 use berth_rules::object::Cluster;
 use berth_rules::{Change, MutateCluster, Settings, ValidateCluster};
 use serde_json::{Map, Value, json};
+
+use crate::support::{cluster, decided, deleting, short};
 
 const WAITING: usize = 64 * 1024;
 

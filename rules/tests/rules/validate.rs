@@ -1,12 +1,13 @@
 //! The validating path of ManagedClusters: each row is a write and its decision.
 
-use crate::support::{NOW, cluster, decided, deleting, in_set, short};
 use berth_rules::object::Cluster;
 use berth_rules::{
     Answers, Change, Decision, DecisionOutcome, FeatureGates, MutateCluster, Rules, Settings,
     ValidateCluster,
 };
 use serde_json::{Value, json};
+
+use crate::support::{NOW, cluster, decided, deleting, in_set, short};
 
 fn decide_named(
     name: &str,

@@ -8,6 +8,8 @@ use berth_rules::{
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use crate::support::{NOW, decided, deleting, short};
+
 /// A ManifestWork, or a ManifestWorkReplicaSet with such a template.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Of {
