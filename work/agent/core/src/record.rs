@@ -54,8 +54,7 @@ impl View {
         let applied_name = ready.applied.metadata.name.as_deref().unwrap_or_default();
         let (progress, applied) = (self.progress.get(name)?, self.applied.get(applied_name)?);
         let stored = applied.status.clone().unwrap_or_default().applied_resources;
-        let written = self.rivals.last(applied_name, Part::List);
-        let was_undone = written.is_some_and(|it| it != rivals::mark_of_list(&stored));
+        let was_undone = self.rivals.has_changed(applied_name, &stored);
         let contested = self.rivals.is_on(applied_name, Part::List, now);
         let listed: Vec<_> = progress.slots.iter().map(|it| listed(&it.target)).collect();
         let recorded: Vec<_> = with_unlisted(&progress.unlisted, &stored).collect();
@@ -100,9 +99,20 @@ impl View {
         self.set_wait(name, next);
     }
 
-    /// Notes that the list could not be written. Returns when to try again.
-    pub(crate) fn not_recorded(&mut self, name: &str, now: Instant) -> Option<Instant> {
+    /// Notes that there is no response to the write of a list with this mark. Returns when to try again.
+    pub(crate) fn not_recorded(
+        &mut self,
+        name: &str,
+        ready: &Ready,
+        mark: u64,
+        now: Instant,
+    ) -> Option<Instant> {
         let spread = self.spread();
+        let applied = ready.applied.metadata.name.as_deref().unwrap_or_default();
+        if let Some((name, _)) = self.applied.get_key_value(applied) {
+            // It may be carried out: then the list is not one of another agent.
+            self.rivals.unanswered(name, mark);
+        }
         let progress = self.progress.get_mut(name)?;
         let wait = Wait::after(progress.list_wait, Retry::Backoff, now, spread);
         progress.list_wait = Some(wait);

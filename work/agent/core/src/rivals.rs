@@ -22,6 +22,9 @@ const LONGEST_TO_KEEP: Duration = Duration::from_secs(60);
 /// How long nothing is deleted that another client has put into a list. Only agents write it, so once is enough.
 pub(crate) const KEEP: Duration = Duration::from_secs(3600);
 
+/// Upper bound on the lists without a response that are known, for each AppliedManifestWork.
+const UNANSWERED: usize = 16;
+
 /// Writes to AppliedManifestWorks that another agent may undo.
 #[derive(Debug, Default)]
 pub(crate) struct Rivals {
@@ -35,6 +38,8 @@ struct Contests {
     eviction: Contest,
     list: Contest,
     labels: Contest,
+    /// The marks of lists that were written without a response: any of them may be stored.
+    unanswered: Vec<u64>,
 }
 
 /// What is written.
@@ -65,6 +70,30 @@ impl Rivals {
     /// The mark of the last write.
     pub(crate) fn last(&self, name: &str, part: Part) -> Option<u64> {
         self.contest(name, part)?.last()
+    }
+
+    /// Returns true if another client has changed the list of objects: it is none that this agent has written.
+    pub(crate) fn has_changed(&self, name: &str, stored: &[AppliedManifestResourceMeta]) -> bool {
+        let of = self.contests.get(name);
+        of.is_some_and(|of| {
+            let mark = mark_of_list(stored);
+            of.list.last().is_some_and(|it| it != mark) && !of.unanswered.contains(&mark)
+        })
+    }
+
+    /// A list of objects was written, and there is no response: it may be stored.
+    pub(crate) fn unanswered(&mut self, name: &Arc<str>, mark: u64) {
+        let all = &mut self
+            .contests
+            .entry(Arc::clone(name))
+            .or_default()
+            .unanswered;
+        if !all.contains(&mark) {
+            if all.len() >= UNANSWERED {
+                all.remove(0);
+            }
+            all.push(mark);
+        }
     }
 
     /// When a write that was undone may be repeated; `None`: now.
@@ -109,7 +138,10 @@ impl Rivals {
         };
         let contest = match part {
             Part::Eviction | Part::Keeping => &mut of.eviction,
-            Part::List => &mut of.list,
+            Part::List => {
+                of.unanswered.clear();
+                &mut of.list
+            }
             Part::Labels => &mut of.labels,
         };
         contest.wrote(mark, was_undone, patience, now)

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::{End, Next, Pass, Reply, Stage as Of};
 use crate::record::{self, Record};
+use crate::rivals;
 use crate::view::View;
 
 #[derive(Debug)]
@@ -20,6 +21,8 @@ pub(super) enum Stage {
     /// The list is written, or was not due.
     Listed {
         was_undone: bool,
+        /// The mark of the list.
+        mark: u64,
         again: Option<Instant>,
         is_silent: bool,
     },
@@ -64,6 +67,7 @@ impl Pass {
             Stage::Write(record, is_silent) => self.write_list(view, *record, is_silent),
             Stage::Listed {
                 was_undone,
+                mark,
                 again,
                 is_silent,
             } => {
@@ -75,7 +79,7 @@ impl Pass {
                     }
                     // Without a response the list may lack objects: they stay known.
                     Some(_) => {
-                        let wait = view.not_recorded(&self.name, now);
+                        let wait = view.not_recorded(&self.name, &self.ready, mark, now);
                         [again, wait].into_iter().flatten().min()
                     }
                 };
@@ -99,12 +103,13 @@ impl Pass {
             was_undone,
             ..
         } = record;
+        let resources = recorded(existing, kept);
         self.stage = Of::List(Stage::Listed {
             was_undone,
+            mark: rivals::mark_of_list(&resources),
             again,
             is_silent,
         });
-        let resources = recorded(existing, kept);
         if resources == stored {
             return None;
         }
