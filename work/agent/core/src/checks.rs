@@ -39,6 +39,12 @@ impl Checks {
         }
     }
 
+    /// The permissions have changed at this time, before the first question: the answer may still be that of before.
+    pub(crate) fn changed_before(&mut self, changed: Instant, now: Instant) {
+        let again = changed + AGAIN;
+        self.due[1] = (again > now).then_some(again);
+    }
+
     /// The permissions may have changed.
     pub fn changed(&mut self, now: Instant) {
         self.due = [Some(now), Some(now + AGAIN)];

@@ -216,6 +216,9 @@ impl Unmatched {
                 let mut slot = Slot::new(ordinal, Target::Object(Arc::new(entry)), None);
                 if shared.source.spec.executor.is_some() {
                     slot.checks = Checks::first(now);
+                    if let Some(changed) = view.permissions_changed {
+                        slot.checks.changed_before(changed, now);
+                    }
                     slot.access = Access::Unknown;
                 }
                 (rank, slot)

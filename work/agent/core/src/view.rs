@@ -115,6 +115,8 @@ pub struct View {
     pub(crate) answers: Answers,
     /// Roles and bindings.
     pub permissions: Permissions,
+    /// When a role or a binding last changed that concerns a service account.
+    pub(crate) permissions_changed: Option<Instant>,
     /// The log lines about manifests that fail.
     pub lines: Lines,
     /// What evaluates objects.
@@ -181,6 +183,7 @@ impl View {
             mapping: Mapping::default(),
             answers: Answers::default(),
             permissions: Permissions::default(),
+            permissions_changed: None,
             lines: Lines::default(),
             hub_versions: None,
             removals: HashMap::new(),

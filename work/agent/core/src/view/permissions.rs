@@ -94,6 +94,7 @@ impl View {
         if concerned.is_empty() {
             return;
         }
+        self.permissions_changed = Some(now);
         for (name, progress) in &mut self.progress {
             let account = progress.account.as_ref();
             if account.is_none_or(|it| !concerned.contains(it)) {
