@@ -1,28 +1,39 @@
 //! The agent: its view, what of its reports is under way, and its tasks. Each step does one thing, chosen by chance.
 
+mod mapping;
+mod passes;
+mod removals;
+mod reports;
+mod rows;
+mod scripts;
+mod writes;
+
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use berth_api::Now;
 use berth_api::plan::Write;
-use berth_api::{GroupVersionResource, Now};
-use berth_work_agent_core::targets::{self, Shared};
 use berth_work_agent_core::{
-    Answer, Ask, End, Identity, Key, Mapped, Next, NoAnswer, ObjectItem, Pass, Reply, RowId,
-    Settings, View, Wakes, eviction, lifecycle, status,
+    Identity, Key, Notice, RbacKind, RowId, Settings, View, Wakes, eviction, lifecycle, status,
 };
 use berth_work_core::evaluate::FeedbackSettings;
-use berth_work_core::{Removal, Removing, Response, Step};
 use fastrand::Rng;
 use jiff::Timestamp;
-use serde_json::Value;
+use mapping::Mapping;
+use passes::Passing;
+use removals::Removals;
+use rows::Row;
 
 use crate::World;
-use crate::store::Store;
+use crate::faults::Fault;
+use crate::things::Kind;
+
+/// How long a step takes.
+const STEP: Duration = Duration::from_micros(1);
 
 /// The agent.
 pub(crate) struct Agent {
-    view: View,
+    pub(crate) view: View,
     /// Keys that are due.
     due: Vec<Key>,
     /// Keys that are due later.
@@ -30,19 +41,29 @@ pub(crate) struct Agent {
     running: Vec<Running>,
     /// The key that is worked on at this moment, and whether it is due again.
     at: Option<(Key, bool)>,
-    /// How far the watches of works and AppliedManifestWorks are.
+    /// How far the watches of works, AppliedManifestWorks and CustomResourceDefinitions are.
     works: usize,
     applied: usize,
-    /// How far the watch of a row is; `None`: it is not listed yet.
-    rows: BTreeMap<RowId, Option<usize>>,
-    /// The last change of an object that was seen in a response.
-    seen: HashMap<String, usize>,
+    definitions: usize,
+    /// After how many changes a response had a ManifestWork (true) or an AppliedManifestWork.
+    responses: HashMap<(bool, String), usize>,
+    rows: BTreeMap<RowId, Row>,
+    /// How far the watches of roles and bindings are; `None`: not listed yet. Empty: they are not watched.
+    permissions: Vec<(RbacKind, Option<usize>)>,
+    /// The last change of an object that was seen, in its kind.
+    seen: HashMap<&'static str, usize>,
     begun: Instant,
     /// The time since the beginning of the history; `begun`: the same on the clock of this process.
     pub(crate) now: Duration,
     is_told: bool,
+    /// Refusals are told apart.
+    apart: bool,
     /// What happens to the next request of a pass, if it is not left to chance.
-    pub(crate) fault: Option<Fault>,
+    fault: Option<Fault>,
+    /// The request that has to wait: for scripts.
+    pub(crate) held: Option<&'static str>,
+    /// It took something for the deeds of another agent.
+    pub(crate) has_rival: bool,
 }
 
 /// A key that is worked on.
@@ -51,13 +72,33 @@ struct Running {
     what: What,
     /// The key is due again.
     again: bool,
+    /// It pauses until then.
+    until: Option<Duration>,
 }
 
 enum What {
     /// These writes are due.
     Writes(Vec<Write>),
-    /// This pass needs this.
-    Pass(Box<Pass>, Next, Option<(usize, Value)>),
+    /// Manifests are mapped to objects.
+    Map(Mapping),
+    /// A pass needs something.
+    Pass(Passing),
+    /// Objects are removed.
+    Remove(Box<Removals>),
+}
+
+/// What a step may do.
+#[derive(Clone, Copy)]
+enum Do {
+    ReportWork,
+    ReportApplied,
+    ReportDefinition,
+    ReportPermissions,
+    ReportRow,
+    Begin,
+    GoOn,
+    /// The API server goes on with a CustomResourceDefinition.
+    Background,
 }
 
 impl Agent {
@@ -87,21 +128,27 @@ impl Agent {
             at: None,
             works: world.works.log.len(),
             applied: world.applied.log.len(),
+            definitions: 0,
+            responses: HashMap::new(),
             rows: BTreeMap::new(),
+            permissions: Vec::new(),
             seen: HashMap::new(),
             begun: Instant::now(),
             now,
             is_told,
+            apart: world.traits.apart,
             fault: None,
+            held: None,
+            has_rival: false,
         };
         let mut wakes = Wakes::default();
         agent.view.hub_listed_at(world.works.log.len() as u64);
         for (name, work) in world.works.all() {
-            work_is(&mut agent.view, name, Some(work), &mut wakes);
+            reports::work_is(&mut agent.view, name, Some(work), &mut wakes);
         }
         agent.view.works_listed(&mut wakes);
         for (name, applied) in world.applied.all() {
-            applied_is(&mut agent.view, name, Some(applied), &mut wakes);
+            reports::applied_is(&mut agent.view, name, Some(applied), &mut wakes);
         }
         agent.view.applied_listed();
         let keys = agent.view.keys();
@@ -111,11 +158,13 @@ impl Agent {
 
     pub(crate) fn say(&self, what: impl FnOnce() -> String) {
         if self.is_told {
-            eprintln!("{}", what());
+            eprintln!("{:?}: {}", self.now, what());
         }
     }
 
-    fn wake(&mut self, keys: Vec<Key>) {
+    fn wake(&mut self, mut keys: Vec<Key>) {
+        // They come out of maps: a number is the same history each time.
+        keys.sort_by(|a, b| rank(a).cmp(&rank(b)));
         for key in keys {
             self.later.remove(&key);
             if let Some((_, again)) = self.at.as_mut().filter(|it| it.0 == key) {
@@ -131,7 +180,8 @@ impl Agent {
     fn change<T>(&mut self, change: impl FnOnce(&mut View, &mut Wakes) -> T) -> T {
         let mut wakes = Wakes::default();
         let changed = change(&mut self.view, &mut wakes);
-        self.view.notices.clear();
+        let notices = std::mem::take(&mut self.view.notices);
+        self.has_rival |= notices.iter().any(|it| matches!(it, Notice::TwoAgents(_)));
         self.wake(wakes.0);
         changed
     }
@@ -152,160 +202,94 @@ impl Agent {
         if self.step_now(world, rng, may_fail) {
             return true;
         }
-        let Some((key, at)) = self.later.iter().min_by_key(|(_, at)| **at) else {
+        let later = self.later.values().min();
+        let later = later.map(|it| it.saturating_duration_since(self.begun));
+        let pauses = self.running.iter().filter_map(|it| it.until).min();
+        let times = [later, pauses, world.cluster.goes_on];
+        let Some(next) = times.into_iter().flatten().min() else {
             return false;
         };
-        let (key, at) = (key.clone(), *at);
-        self.now = self.now.max(at.saturating_duration_since(self.begun));
-        self.wake(vec![key]);
+        self.now = self.now.max(next);
+        let now = self.instant();
+        let due = self.later.iter().filter(|(_, at)| **at <= now);
+        let due = due.min_by(|a, b| rank(a.0).cmp(&rank(b.0)));
+        if let Some(key) = due.map(|(key, _)| key.clone()) {
+            self.wake(vec![key]);
+        }
         true
     }
 
     /// Does one thing. Returns false if there is nothing to do at this time.
     pub(crate) fn step_now(&mut self, world: &mut World, rng: &mut Rng, may_fail: bool) -> bool {
-        type Do = fn(&mut Agent, &mut World, &mut Rng, bool);
-        let mut all: Vec<Do> = Vec::new();
-        if self.works < world.works.log.len() {
-            all.push(|agent, world, _, _| agent.report_work(world));
-        }
-        if self.applied < world.applied.log.len() {
-            all.push(|agent, world, _, _| agent.report_applied(world));
-        }
-        let ends = world.cluster.log.len();
-        if self.rows.values().any(|it| it.is_none_or(|at| at < ends)) {
-            all.push(|agent, world, _, _| agent.report_row(world));
-        }
-        if !self.due.is_empty() {
-            all.push(|agent, _, rng, _| {
-                let at = rng.usize(..agent.due.len());
-                let key = agent.due.swap_remove(at);
-                agent.start(key);
-            });
-        }
-        if !self.running.is_empty() {
-            all.push(|agent, world, rng, may_fail| {
-                let at = rng.usize(..agent.running.len());
-                agent.go_on(at, world, rng, may_fail);
-            });
-        }
-        if all.is_empty() {
+        self.now += STEP;
+        world.cluster.plans(self.now, rng);
+        let (all, count) = self.choices(world);
+        if count == 0 {
             return false;
         }
-        let chosen = all[rng.usize(..all.len())];
-        chosen(self, world, rng, may_fail);
+        match all[rng.usize(..count)] {
+            Do::ReportWork => self.report_work(world),
+            Do::ReportApplied => self.report_applied(world),
+            Do::ReportDefinition => self.report_definition(world),
+            Do::ReportPermissions => self.report_permissions(world),
+            Do::ReportRow => self.report_row(world, rng),
+            Do::Begin => {
+                let at = rng.usize(..self.due.len());
+                let key = self.due.swap_remove(at);
+                self.start(key);
+            }
+            Do::GoOn => {
+                let due = (0..self.running.len()).filter(|at| self.may_go_on(&self.running[*at]));
+                let at = rng.choice(due.collect::<Vec<_>>()).unwrap();
+                self.go_on(at, world, rng, may_fail);
+            }
+            Do::Background => {
+                self.say(|| "the API server goes on with the definition".to_owned());
+                world.cluster.go_on();
+            }
+        }
         true
     }
 
-    /// What the pass needs: the step and the object, or "list".
-    pub(crate) fn needs(&self) -> Option<String> {
-        self.running.iter().find_map(|it| match &it.what {
-            What::Pass(_, Next::Ask(entry, Ask::Send(request)), _) => {
-                let step = format!("{:?}", request.step);
-                let end = step.find([' ', '(']).unwrap_or(step.len());
-                Some(format!("{} {}", &step[..end], entry.object.name()))
+    /// What a step may do at this time, and how many things that are.
+    fn choices(&self, world: &World) -> ([Do; 8], usize) {
+        let cluster = &world.cluster;
+        let (mut all, mut count) = ([Do::Begin; 8], 0);
+        let mut may = |is_due: bool, what| {
+            if is_due {
+                all[count] = what;
+                count += 1;
             }
-            What::Pass(_, Next::Write(_), _) => Some("list".to_owned()),
-            _ => None,
-        })
-    }
-
-    /// The request of the pass has this fate.
-    pub(crate) fn meets(&mut self, fault: Fault, world: &mut World, rng: &mut Rng) {
-        let is_pass = |it: &Running| matches!(it.what, What::Pass(..));
-        let at = self.running.iter().position(is_pass).unwrap();
-        self.fault = Some(fault);
-        self.go_on(at, world, rng, false);
-        self.fault = None;
-    }
-
-    /// All changes of works are reported.
-    pub(crate) fn reports_works(&mut self, world: &World) {
-        while self.works < world.works.log.len() {
-            self.report_work(world);
-        }
-    }
-
-    fn report_work(&mut self, world: &World) {
-        let (name, work) = world.works.log[self.works].clone();
-        self.works += 1;
-        self.say(|| "a report of the work".to_owned());
-        self.change(|view, wakes| work_is(view, &name, work.as_ref(), wakes));
-    }
-
-    fn report_applied(&mut self, world: &World) {
-        let (name, applied) = world.applied.log[self.applied].clone();
-        self.applied += 1;
-        self.say(|| "a report of the AppliedManifestWork".to_owned());
-        self.change(|view, wakes| applied_is(view, &name, applied.as_ref(), wakes));
-    }
-
-    /// A row is listed, or reports the next change.
-    fn report_row(&mut self, world: &World) {
-        let ends = world.cluster.log.len();
-        let row = self
-            .rows
-            .iter()
-            .find(|(_, it)| it.is_none_or(|at| at < ends));
-        let Some((&row, &at)) = row else {
-            return;
         };
-        let Some(at) = at else {
-            self.say(|| "a list of objects".to_owned());
-            for (name, object) in world.cluster.all() {
-                self.row_shows(row, ends, name, Some(&object));
-            }
-            self.rows.insert(row, Some(ends));
-            return self.change(|view, wakes| view.row_listed(row, wakes));
-        };
-        let (name, object) = &world.cluster.log[at];
-        self.say(|| format!("a report of {name}"));
-        self.rows.insert(row, Some(at + 1));
-        self.row_shows(row, at + 1, name, object.as_ref());
+        may(self.works < world.works.log.len(), Do::ReportWork);
+        may(self.applied < world.applied.log.len(), Do::ReportApplied);
+        let definitions = cluster.log(Kind::Definition).len();
+        may(self.definitions < definitions, Do::ReportDefinition);
+        may(self.lacks_permissions(world), Do::ReportPermissions);
+        may(
+            self.rows.values().any(|it| it.has_news(cluster)),
+            Do::ReportRow,
+        );
+        may(!self.due.is_empty(), Do::Begin);
+        may(self.running.iter().any(|it| self.may_go_on(it)), Do::GoOn);
+        may(
+            cluster.goes_on.is_some_and(|it| it <= self.now),
+            Do::Background,
+        );
+        (all, count)
     }
 
-    /// Shows an object to the view, as it was after this many changes, unless something newer was seen.
-    fn row_shows(&mut self, row: RowId, at: usize, name: &str, object: Option<&Value>) {
-        let seen = self.seen.entry(name.to_owned()).or_default();
-        if *seen > at {
-            return;
-        }
-        *seen = at;
-        let arrived = match object {
-            None => None,
-            Some(object) => match self.read(name, object) {
-                // No manifest prescribes it.
-                None => return,
-                arrived => arrived,
-            },
-        };
-        self.change(|view, wakes| view.row_sees(row, ("n", name), arrived, wakes));
+    fn may_go_on(&self, running: &Running) -> bool {
+        running.until.is_none_or(|it| it <= self.now)
+            && self
+                .held
+                .is_none_or(|it| running.needs().is_none_or(|need| need != it))
     }
 
-    fn read(&self, name: &str, object: &Value) -> Option<berth_work_agent_core::Arrived> {
-        let json = object.to_string();
-        let text = |field: &str| object["metadata"][field].as_str().unwrap();
-        let item = ObjectItem {
-            namespace: "n",
-            name,
-            uid: text("uid"),
-            version: text("resourceVersion"),
-            json: &json,
-        };
-        let (prescriptions, evaluator) = (&self.view.prescriptions, &self.view.evaluator);
-        prescriptions.read(0, &item, evaluator, None).unwrap()
-    }
-
-    /// Brings the rows up to date.
-    fn table(&mut self) {
-        let changes = self.view.rows.changes();
-        for row in &changes.removed {
-            self.view.forgets(*row);
-            self.rows.remove(row);
-        }
-        for (row, _) in changes.added {
-            self.view.awaits(row);
-            self.rows.insert(row, None);
-        }
+    /// What becomes of a request.
+    fn fate(&self, rng: &mut Rng, may_fail: bool) -> Fault {
+        let fate = self.fault;
+        fate.unwrap_or_else(|| Fault::by_chance(rng, may_fail, self.apart))
     }
 
     fn start(&mut self, key: Key) {
@@ -329,396 +313,74 @@ impl Agent {
             key,
             what,
             again: false,
+            until: None,
         });
     }
 
     fn go_on(&mut self, at: usize, world: &mut World, rng: &mut Rng, may_fail: bool) {
-        let Running { key, what, again } = self.running.swap_remove(at);
+        let Running {
+            key, what, again, ..
+        } = self.running.swap_remove(at);
         self.at = Some((key.clone(), again));
         let left = match what {
             What::Writes(writes) => self.write(&key, writes, world, rng, may_fail),
-            What::Pass(pass, need, last) => {
-                self.pass(&key, (pass, need, last), world, rng, may_fail)
-            }
+            What::Map(mapping) => self.map(mapping, world, rng, may_fail),
+            What::Pass(passing) => self.pass(&key, passing, world, rng, may_fail),
+            What::Remove(removals) => self.remove(&key, removals, world, rng, may_fail),
         };
         let again = self.at.take().is_some_and(|(_, again)| again);
         match left {
-            Some(what) => self.running.push(Running { key, what, again }),
+            Some(what) => {
+                let pause = match &what {
+                    What::Pass(it) => it.pause(),
+                    _ => None,
+                };
+                let until = pause.map(|it| self.now + it);
+                self.running.push(Running {
+                    key,
+                    what,
+                    again,
+                    until,
+                });
+            }
             None if again => self.wake(vec![key]),
             None => {}
         }
     }
 
-    fn fails(&mut self, key: &Key) {
-        let at = self.instant() + Duration::from_secs(1);
+    /// The key failed, and is tried again later.
+    fn fails(&mut self, key: &Key, wait: Duration) {
+        let at = self.instant() + wait;
         self.later.insert(key.clone(), at);
     }
 
-    /// Sends the writes, and goes on once none is due.
-    fn write(
-        &mut self,
-        key: &Key,
-        mut writes: Vec<Write>,
-        world: &mut World,
-        rng: &mut Rng,
-        may_fail: bool,
-    ) -> Option<What> {
-        if writes.is_empty() {
-            return self.written(key, world, rng, may_fail);
+    /// The agent is killed, and begins again.
+    pub(crate) fn killed(self, world: &mut World) -> Self {
+        if self.has_rival {
+            world.breaks("another agent is reported, and there is none".to_owned());
         }
-        let write = writes.remove(0);
-        self.say(|| {
-            format!(
-                "a write to {} {}",
-                write.target.resource.resource, write.target.name
-            )
-        });
-        let fault = Fault::by_chance(rng, may_fail);
-        if fault == Fault::Refused {
-            self.fails(key);
-            return None;
-        }
-        let is_written = self.send_write(write, world, fault);
-        if !is_written || fault == Fault::Lost {
-            self.fails(key);
-            return None;
-        }
-        // It is decided again until nothing is due.
-        let now = self.now();
-        let plan = match key {
-            Key::Work(name) => lifecycle::plan(&self.view, name, now.instant),
-            Key::Status(name) => status::plan(&self.view, name, now),
-            Key::Applied(name) => eviction::plan(&self.view, name, now),
-            Key::Table => return None,
-        };
-        Some(What::Writes(plan.writes))
+        Self::begin(world, self.now, self.is_told)
     }
 
-    /// Carries out a write. The response is seen at once, unless it is lost.
-    fn send_write(&mut self, write: Write, world: &mut World, fault: Fault) -> bool {
-        let is_work = write.target.resource.resource == "manifestworks";
-        let store: &mut Store = match is_work {
-            true => &mut world.works,
-            false => &mut world.applied,
-        };
-        let before = store.log.len();
-        let is_written = store.write(write);
-        // Without reports that are late there is nothing between them and the response.
-        let reported = match is_work {
-            true => self.works,
-            false => self.applied,
-        };
-        if fault != Fault::Lost && is_written && before == reported {
-            let (name, object) = store.log.last().cloned().unwrap();
-            if store.log.len() > before {
-                match is_work {
-                    true => self.works += 1,
-                    false => self.applied += 1,
-                }
-                self.change(|view, wakes| match is_work {
-                    true => work_is(view, &name, object.as_ref(), wakes),
-                    false => applied_is(view, &name, object.as_ref(), wakes),
-                });
-            }
-        }
-        is_written
-    }
-
-    /// No write is due for the key: what follows.
-    fn written(
-        &mut self,
-        key: &Key,
-        world: &mut World,
-        rng: &mut Rng,
-        may_fail: bool,
-    ) -> Option<What> {
-        match key {
-            Key::Work(name) => self.work(name),
-            Key::Applied(name) => {
-                self.depart(key, name, world, rng, may_fail);
-                None
-            }
-            Key::Status(_) | Key::Table => None,
-        }
-    }
-
-    fn work(&mut self, name: &Arc<str>) -> Option<What> {
-        let Some(ready) = self.view.ready(name) else {
-            if !self.view.works.contains_key(name) {
-                targets::forget(&mut self.view, name);
-                self.table();
-            }
-            return None;
-        };
-        if !targets::is_mapped(&self.view, name, &ready) {
-            let mut shared = Shared::of(name, &ready);
-            let now = self.instant();
-            let count = ready.work.spec.workload.manifests.len();
-            let slots = (0..count).map(|ordinal| match targets::read(&ready.work, ordinal) {
-                Err(slot) => slot,
-                Ok(manifest) => {
-                    let mapped = Mapped {
-                        resource: GroupVersionResource::new("", "v1", "configmaps"),
-                        is_namespaced: true,
-                    };
-                    manifest.matched(&mut self.view, &mut shared, Ok(mapped), now)
-                }
-            });
-            let slots: Vec<_> = slots.collect();
-            targets::install(&mut self.view, name, &ready, slots);
-        }
-        self.table();
-        if self.view.waits_for_rows(name) {
-            return None;
-        }
-        let mut pass = Pass::new(&self.view, name, &ready, Duration::ZERO);
-        let now = self.instant();
-        let need = self.change(|view, wakes| pass.next(view, None, now, wakes));
-        Some(What::Pass(Box::new(pass), need, None))
-    }
-
-    /// Gets what a pass needs.
-    fn pass(
-        &mut self,
-        key: &Key,
-        (mut pass, need, mut last): (Box<Pass>, Next, Option<(usize, Value)>),
-        world: &mut World,
-        rng: &mut Rng,
-        may_fail: bool,
-    ) -> Option<What> {
-        let fault = self
-            .fault
-            .unwrap_or_else(|| Fault::by_chance(rng, may_fail));
-        let nothing = |is_silent| {
-            Reply::Nothing(NoAnswer {
-                error: "no answer".to_owned(),
-                is_silent,
-                is_unsent: false,
-            })
-        };
-        let reply = match need {
-            Next::End(End::All(again)) => {
-                if let Some(again) = again {
-                    self.later.insert(key.clone(), again);
-                }
-                return None;
-            }
-            Next::End(End::Replaced) => return None,
-            Next::End(End::Silent) => {
-                self.fails(key);
-                return None;
-            }
-            Next::Ask(_, Ask::Compute(compute)) => {
-                Reply::Answer(Answer::Computed(Box::new(compute.run())))
-            }
-            Next::Ask(entry, _) if fault == Fault::Refused => {
-                self.say(|| format!("a request about {} is refused", entry.object.name()));
-                nothing(rng.bool())
-            }
-            Next::Ask(entry, Ask::Send(request)) => {
-                let name = entry.object.name();
-                self.say(|| {
-                    let step = format!("{:?}", request.step);
-                    let step = step.split('(').next().unwrap_or_default().to_owned();
-                    format!("{step} {name}, {fault:?}")
-                });
-                let is_get = matches!(request.step, Step::Get | Step::Delete { .. });
-                let response = world.cluster.answer(name, request.step);
-                let at = world.cluster.log.len();
-                if fault == Fault::Lost {
-                    world.doubtful.insert(name.to_owned());
-                    last = None;
-                    nothing(true)
-                } else {
-                    match &response {
-                        Response::Found(object) | Response::Written(object) => {
-                            last = Some((at, object.clone()));
-                        }
-                        Response::NotFound if is_get => {
-                            last = None;
-                            let row = self.view.row(&entry.object).unwrap();
-                            self.row_shows(row, at, name, None);
-                        }
-                        Response::NotFound | Response::Refused(_) => {}
-                    }
-                    Reply::Answer(Answer::Sent(response, None))
-                }
-            }
-            Next::Show(entry, _) => {
-                self.say(|| format!("{} is shown", entry.object.name()));
-                if let Some((at, object)) = last.take() {
-                    let name = entry.object.name();
-                    if let Some(row) = self.view.row(&entry.object) {
-                        self.row_shows(row, at, name, Some(&object));
-                    }
-                }
-                Reply::Done
-            }
-            Next::Ask(entry, Ask::Seen) => {
-                let name = entry.object.name();
-                let row = self.view.row(&entry.object);
-                let at = row.and_then(|it| self.rows.get(&it).copied().flatten());
-                let known = world.cluster.log[..at.unwrap_or(0)].iter().rev();
-                let mut known = known.filter(|(of, _)| *of == name);
-                let seen = known.next().is_some_and(|(_, it)| it.is_some());
-                Reply::Answer(Answer::Seen(seen))
-            }
-            Next::Remove(objects, owner) => {
-                self.say(|| format!("{objects:?} are removed"));
-                let mut pending = Vec::new();
-                let mut is_silent = false;
-                for object in objects {
-                    match remove(
-                        world,
-                        &object.name,
-                        Removing::new(&object, &owner),
-                        rng,
-                        may_fail,
-                    ) {
-                        Some(Removal::Gone) => {}
-                        Some(_) => pending.push(object),
-                        None => {
-                            is_silent = true;
-                            pending.push(object);
-                        }
-                    }
-                }
-                Reply::Removed(pending, is_silent)
-            }
-            Next::Write(_) if fault == Fault::Refused => Reply::Written(false),
-            Next::Write(write) => {
-                self.say(|| format!("the list is written, {fault:?}: {:?}", write.action));
-                let is_written = self.send_write(*write, world, fault);
-                Reply::Written(is_written && fault == Fault::None)
-            }
-            Next::Ask(_, Ask::Review(_)) | Next::Map(_) | Next::Pause(_) => {
-                unreachable!("there is no executor, and all kinds are served")
-            }
-        };
-        let now = self.instant();
-        let need = self.change(|view, wakes| pass.next(view, Some(reply), now, wakes));
-        Some(What::Pass(pass, need, last))
-    }
-
-    /// Removes the objects of a deleted AppliedManifestWork.
-    fn depart(
-        &mut self,
-        key: &Key,
-        name: &Arc<str>,
-        world: &mut World,
-        rng: &mut Rng,
-        may_fail: bool,
-    ) {
-        let Some(applied) = self.view.departs(name).cloned() else {
-            return;
-        };
-        let wait = self.view.removals.get(name).map(|it| it.until);
-        if let Some(until) = wait.filter(|it| *it > self.instant()) {
-            self.later.insert(key.clone(), until);
-            return;
-        }
-        let departure = self.view.departure(name, &applied);
-        let mut pending = Vec::new();
-        let mut is_silent = false;
-        for object in &departure.objects {
-            let machine = Removing::new(object, &departure.uid);
-            match remove(world, &object.name, machine, rng, may_fail) {
-                Some(Removal::Gone) => {}
-                Some(_) => pending.push((object.clone(), "it is there".to_owned())),
-                None => {
-                    is_silent = true;
-                    pending.push((object.clone(), "no answer".to_owned()));
-                }
-            }
-        }
-        self.change(|view, wakes| view.departing(name, &pending, wakes));
-        let pending: Vec<_> = pending.into_iter().map(|(object, _)| object).collect();
-        let write = match is_silent {
-            true => departure.shrinks(&applied, &pending),
-            false => departure.write(&applied, &pending),
-        };
-        let fault = Fault::by_chance(rng, may_fail);
-        let is_written = match write {
-            Some(_) if fault == Fault::Refused => false,
-            Some(write) => self.send_write(write, world, fault) && fault == Fault::None,
-            None => true,
-        };
-        if is_silent || !is_written {
-            return self.fails(key);
-        }
-        if pending.is_empty() {
-            self.view.removals.remove(name);
-        } else {
-            let now = self.instant();
-            let until = self.view.wait_to_depart(name, now);
-            self.later.insert(key.clone(), until);
-        }
+    /// Returns true if there is nothing to do at this time.
+    pub(crate) fn is_idle(&self, world: &World) -> bool {
+        self.choices(world).1 == 0
     }
 }
 
-/// What happens to a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fault {
-    None,
-    /// The API server is busy, or away: nothing is done.
-    Refused,
-    /// It is done, and the answer is lost.
-    Lost,
-}
-
-impl Fault {
-    fn by_chance(rng: &mut Rng, may_fail: bool) -> Self {
-        match rng.u8(..12) {
-            0 if may_fail => Self::Refused,
-            1 if may_fail => Self::Lost,
-            _ => Self::None,
-        }
+fn rank(key: &Key) -> (u8, &str) {
+    match key {
+        Key::Work(name) => (0, name),
+        Key::Status(name) => (1, name),
+        Key::Applied(name) => (2, name),
+        Key::Table => (3, ""),
     }
 }
 
-/// Removes an object. `None`: there is no answer.
-fn remove(
-    world: &mut World,
-    name: &str,
-    mut machine: Removing,
-    rng: &mut Rng,
-    may_fail: bool,
-) -> Option<Removal> {
-    let mut response = None;
-    loop {
-        let step = machine.next(response.take());
-        if let Step::Done(removal) = step {
-            return Some(removal);
-        }
-        let fault = Fault::by_chance(rng, may_fail);
-        if fault == Fault::Refused {
-            return None;
-        }
-        response = Some(world.cluster.answer(name, step));
-        if fault == Fault::Lost {
-            return None;
-        }
-    }
-}
-
-fn work_is(view: &mut View, name: &str, work: Option<&Value>, wakes: &mut Wakes) {
-    match work {
-        None => view.work_gone(name, wakes),
-        Some(work) => {
-            let version = work["metadata"]["resourceVersion"].as_str().unwrap();
-            let version = version.parse().ok();
-            let work = serde_json::from_value(work.clone()).unwrap();
-            view.work_changed(name, version, Arc::new(work), wakes);
-        }
-    }
-}
-
-fn applied_is(view: &mut View, name: &str, applied: Option<&Value>, wakes: &mut Wakes) {
-    match applied {
-        None => view.applied_gone(name, wakes),
-        Some(applied) => {
-            let applied = serde_json::from_value(applied.clone()).unwrap();
-            view.applied_changed(name, Arc::new(applied), wakes);
-        }
-    }
+/// The name of a step.
+fn verb(step: &impl std::fmt::Debug) -> String {
+    let mut step = format!("{step:?}");
+    let end = step.find([' ', '(']).unwrap_or(step.len());
+    step.truncate(end);
+    step
 }

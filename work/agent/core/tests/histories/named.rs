@@ -2,111 +2,103 @@
 //!
 //! What a script leaves open, the order of reports and tasks, is left to chance, and each is played with several seeds.
 
+mod executors;
+mod lists;
+mod passes;
+mod watches;
+
 use std::time::Duration;
 
 use fastrand::Rng;
-use serde_json::json;
 
-use crate::agent::{Agent, Fault};
-use crate::{MOST_STEPS, Manifests, WORK, World, check, spec, world};
+use crate::MOST_STEPS;
+use crate::agent::Agent;
+use crate::ending;
+use crate::faults::Fault;
+use crate::world::{Manifests, Traits, WORK, World};
 
 /// The seeds of a script.
 const SEEDS: u64 = 50;
 
-/// A step of a script.
-enum Do {
-    /// The manifests are replaced, and the agent sees it.
-    Replace(&'static [(&'static str, u32)]),
-    /// Another client deletes an object.
-    Delete(&'static str),
-    /// Until a pass needs this: the step and the object, or "list".
-    Until(&'static str),
-    /// What the pass needs is refused, or done without a response.
-    Meets(Fault),
-    /// Until nothing is due at this time.
-    Settle,
-    /// Until nothing is due any more.
-    Rest,
+/// A script that is being played.
+struct Play {
+    seed: u64,
+    world: World,
+    agent: Agent,
+    rng: Rng,
 }
 
-/// Plays a script.
-fn play(seed: u64, first: &'static [(&'static str, u32)], script: &[Do]) -> (World, Agent) {
-    let mut rng = Rng::with_seed(seed);
-    let mut last: Manifests = first.to_vec();
-    let mut world = world(&last, false);
-    let mut agent = Agent::begin(&world, Duration::ZERO, false);
-    for step in script {
-        match step {
-            Do::Replace(manifests) => {
-                last = manifests.to_vec();
-                world.works.edit(WORK, |it| it["spec"] = spec(&last, false));
-                agent.reports_works(&world);
-            }
-            Do::Delete(name) => world.cluster.delete(name),
-            Do::Until(need) => {
-                let mut steps = 0;
-                while agent.needs().as_deref() != Some(need) {
-                    assert!(agent.step(&mut world, &mut rng, false), "no {need}");
-                    steps += 1;
-                    assert!(steps < MOST_STEPS, "no {need}");
-                }
-            }
-            Do::Meets(fault) => agent.meets(*fault, &mut world, &mut rng),
-            Do::Settle => while agent.step_now(&mut world, &mut rng, false) {},
-            Do::Rest => {
-                let mut steps = 0;
-                while agent.step(&mut world, &mut rng, false) {
-                    steps += 1;
-                    assert!(steps < MOST_STEPS, "it does not end");
-                }
-                check(&world, &last, false).unwrap();
-            }
+/// Plays a script with several seeds. It begins with a work of these manifests.
+fn each(traits: Traits, first: &[(&'static str, u32)], script: impl Fn(&mut Play)) {
+    for seed in 0..SEEDS {
+        let world = World::new(traits, &[(WORK, first.to_vec())]);
+        let is_told = std::env::var("SEED").is_ok_and(|it| it == seed.to_string());
+        let agent = Agent::begin(&world, Duration::ZERO, is_told);
+        let rng = Rng::with_seed(seed);
+        script(&mut Play {
+            seed,
+            world,
+            agent,
+            rng,
+        });
+    }
+}
+
+// === impl Play ===
+
+impl Play {
+    /// The manifests of a work are replaced, and the agent sees it.
+    fn replaces(&mut self, work: &str, manifests: &[(&'static str, u32)]) {
+        let manifests: Manifests = manifests.to_vec();
+        self.world.replace(work, manifests);
+        self.agent.reports_works(&self.world);
+    }
+
+    /// A user creates a work, and the agent sees it.
+    fn creates(&mut self, work: &'static str, manifests: &[(&'static str, u32)]) {
+        self.world.create(work, manifests.to_vec());
+        self.agent.reports_works(&self.world);
+    }
+
+    /// Until it is so.
+    fn steps_until(&mut self, is_so: impl Fn(&World, &Agent) -> bool) {
+        let mut steps = 0;
+        while !is_so(&self.world, &self.agent) {
+            let goes_on = self.agent.step(&mut self.world, &mut self.rng, false);
+            steps += 1;
+            assert!(
+                goes_on && steps < MOST_STEPS,
+                "seed {}: it is never so",
+                self.seed
+            );
         }
     }
-    (world, agent)
-}
 
-#[test]
-fn a_pass_ends_once_its_manifests_are_replaced() {
-    for seed in 0..SEEDS {
-        let script = [
-            Do::Rest,
-            Do::Replace(&[("a", 2), ("b", 2)]),
-            Do::Until("Replace a"),
-            Do::Replace(&[("a", 2), ("b", 1)]),
-            Do::Rest,
-        ];
-        let (world, _) = play(seed, &[("a", 1), ("b", 1)], &script);
-        let log = world.cluster.log.iter();
-        let mut of_b = log.filter(|(name, _)| *name == "b").flat_map(|(_, it)| it);
-        assert!(of_b.all(|it| it["data"]["a"] == json!("1")), "seed {seed}");
+    /// Until this is needed: the step and the object, or "list".
+    fn until(&mut self, need: &str) {
+        self.steps_until(|_, agent| agent.needs(need));
     }
-}
 
-#[test]
-fn of_an_object_made_anew_the_newer_uid_counts() {
-    for seed in 0..SEEDS {
-        let script = [
-            Do::Rest,
-            Do::Delete("a"),
-            Do::Until("list"),
-            Do::Meets(Fault::Refused),
-            Do::Replace(&[("b", 1)]),
-            Do::Rest,
-        ];
-        play(seed, &[("a", 1), ("b", 1)], &script);
+    /// Until this is needed, which has this fate.
+    fn meets(&mut self, need: &str, fault: Fault) {
+        self.until(need);
+        self.agent
+            .meets(need, fault, &mut self.world, &mut self.rng);
     }
-}
 
-#[test]
-fn a_changed_work_is_tried_at_once() {
-    for seed in 0..SEEDS {
-        let refused = [Do::Until("Create a"), Do::Meets(Fault::Refused)];
-        let again = [Do::Until("Create a"), Do::Meets(Fault::Refused), Do::Settle];
-        let changed = [Do::Replace(&[("a", 1), ("b", 1)]), Do::Settle];
-        let script: Vec<_> = refused.into_iter().chain(again).chain(changed).collect();
-        let (world, agent) = play(seed, &[("a", 1)], &script);
-        let is_made = world.cluster.live("a").is_some();
-        assert!(is_made, "seed {seed}: it waits at {:?}", agent.now);
+    /// Until nothing is due at this time.
+    fn settles(&mut self) {
+        while self.agent.step_now(&mut self.world, &mut self.rng, false) {}
+    }
+
+    /// Until nothing is due any more. All is as it should be then.
+    fn rests(&mut self) {
+        let ended = ending::reach(&mut self.agent, &mut self.world, &mut self.rng);
+        assert_eq!(ended, Ok(()), "seed {}", self.seed);
+    }
+
+    /// The agent is killed, and begins again.
+    fn kills(&mut self) {
+        self.agent = Agent::begin(&self.world, self.agent.now, false);
     }
 }

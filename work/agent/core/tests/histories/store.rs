@@ -1,6 +1,7 @@
 //! An API server's objects of one kind, with what watches report of them.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use berth_api::plan::{Action, Write};
 use serde_json::{Value, json};
@@ -8,17 +9,17 @@ use serde_json::{Value, json};
 /// Objects by name, and their changes in order. `None`: the object is gone.
 #[derive(Default)]
 pub(crate) struct Store {
-    objects: BTreeMap<String, Value>,
-    pub(crate) log: Vec<(String, Option<Value>)>,
+    objects: BTreeMap<String, Rc<Value>>,
+    pub(crate) log: Vec<(String, Option<Rc<Value>>)>,
     uids: u64,
 }
 
 impl Store {
-    pub(crate) fn only(&self) -> Option<Value> {
-        self.objects.values().next().cloned()
+    pub(crate) fn get(&self, name: &str) -> Option<&Value> {
+        self.objects.get(name).map(|it| &**it)
     }
 
-    pub(crate) fn all(&self) -> impl Iterator<Item = (&String, &Value)> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&String, &Rc<Value>)> {
         self.objects.iter()
     }
 
@@ -31,7 +32,7 @@ impl Store {
 
     /// A change of the spec by a user.
     pub(crate) fn edit(&mut self, name: &str, change: impl FnOnce(&mut Value)) {
-        if let Some(mut object) = self.objects.get(name).cloned() {
+        if let Some(mut object) = self.get(name).cloned() {
             change(&mut object);
             let generation = object["metadata"]["generation"].as_i64().unwrap() + 1;
             object["metadata"]["generation"] = json!(generation);
@@ -40,7 +41,7 @@ impl Store {
     }
 
     pub(crate) fn delete(&mut self, name: &str) {
-        if let Some(mut object) = self.objects.get(name).cloned() {
+        if let Some(mut object) = self.get(name).cloned() {
             object["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
             self.put(name, object);
         }
@@ -58,14 +59,14 @@ impl Store {
             }
             Action::Delete { uid, .. } => {
                 let is_same = |it: &Value| it["metadata"]["uid"] == uid.as_str();
-                let found = self.objects.get(&name).is_some_and(is_same);
+                let found = self.get(&name).is_some_and(is_same);
                 if found {
                     self.delete(&name);
                 }
                 found
             }
             Action::Patch { body, .. } => {
-                let Some(mut object) = self.objects.get(&name).cloned() else {
+                let Some(object) = self.get(&name) else {
                     return false;
                 };
                 let (is, of) = (&object["metadata"], &body["metadata"]);
@@ -73,6 +74,7 @@ impl Store {
                     .iter()
                     .all(|it| of[it].is_null() || of[it] == is[it]);
                 if is_same {
+                    let mut object = object.clone();
                     json_patch::merge(&mut object, &body);
                     self.put(&name, object);
                 }
@@ -87,12 +89,11 @@ impl Store {
         let finalizers = object["metadata"]["finalizers"].as_array();
         let is_gone = object["metadata"]["deletionTimestamp"].is_string()
             && finalizers.is_none_or(Vec::is_empty);
-        if is_gone {
-            self.objects.remove(name);
-            self.log.push((name.to_owned(), None));
-        } else {
-            self.objects.insert(name.to_owned(), object.clone());
-            self.log.push((name.to_owned(), Some(object)));
+        let object = (!is_gone).then(|| Rc::new(object));
+        match &object {
+            None => drop(self.objects.remove(name)),
+            Some(it) => drop(self.objects.insert(name.to_owned(), Rc::clone(it))),
         }
+        self.log.push((name.to_owned(), object));
     }
 }
