@@ -8,13 +8,6 @@ use super::{folders, name, root};
 /// The hub for development is frozen.
 const LEFT_OUT: &str = "dev/devhub";
 
-/// Where it still is otherwise.
-const KNOWN: [&str; 3] = [
-    "webhooks/review/src/hub_files.rs",
-    "work/agent/core/src/",
-    "work/core/src/apply.rs",
-];
-
 /// The imports of a text that have another name, but for `_`.
 fn renamed(text: &str) -> Vec<String> {
     let (mut found, mut open) = (Vec::new(), None::<String>);
@@ -46,12 +39,6 @@ fn imports_have_no_other_name() {
         let files = parts.iter().filter(|it| it.is_dir());
         for file in files.flat_map(|it| files_in(it)) {
             let path = file.strip_prefix(root()).expect("inside");
-            if KNOWN
-                .iter()
-                .any(|it| path.to_string_lossy().starts_with(it))
-            {
-                continue;
-            }
             let text = fs::read_to_string(&file).expect("a readable file");
             let renamed = renamed(&text).into_iter();
             wrong.extend(renamed.map(|it| format!("{}: {it}", path.display())));

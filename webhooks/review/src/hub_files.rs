@@ -15,7 +15,6 @@ use berth_api::cluster_set::ManagedClusterSet;
 use berth_api::cluster_set_binding::ManagedClusterSetBinding;
 use berth_api::{groups, labels};
 use berth_rbac::Policy;
-use berth_rules::Namespace as Known;
 use berth_rules::path::explain_field;
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
@@ -34,7 +33,7 @@ const LARGEST_FILE: u64 = 64 * 1024 * 1024;
 #[derive(Debug)]
 pub struct HubFiles {
     pub(crate) policy: Policy,
-    pub(crate) namespaces: BTreeMap<String, Known>,
+    pub(crate) namespaces: BTreeMap<String, berth_rules::Namespace>,
     /// The clusters; true if accepted.
     pub(crate) clusters: BTreeMap<String, bool>,
     pub(crate) sets: BTreeSet<String>,
@@ -176,7 +175,7 @@ impl HubFiles {
                 } = self.typed(at, path, &kind, object)?;
                 let phase = status.and_then(|status| status.phase);
                 let labels = metadata.labels.unwrap_or_default();
-                let known = Known {
+                let known = berth_rules::Namespace {
                     terminating: phase.as_deref() == Some("Terminating")
                         || metadata.deletion_timestamp.is_some(),
                     of_cluster: labels.get(labels::CLUSTER_NAME) == metadata.name.as_ref(),

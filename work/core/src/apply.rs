@@ -35,7 +35,7 @@ use crate::kinds::{Rule, rule};
 use crate::owner::Owner;
 use crate::{Mapped, Refusal, Response, Step, Unusable};
 pub use cuts::{Cuts, Cutting};
-pub(crate) use failure::{FAILED, failure, of as failure_of};
+pub(crate) use failure::{FAILED, failure, rejected};
 use plan::Write;
 use removals::Removals;
 use replace::Replacing;

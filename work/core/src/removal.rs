@@ -87,7 +87,7 @@ impl Removing {
                     self.without_patch = true;
                     return self.read();
                 }
-                let mut failure = apply::failure_of(&refusal, None);
+                let mut failure = apply::rejected(&refusal, None);
                 let why = failure.message.strip_prefix(apply::FAILED);
                 failure.message = format!("it was not deleted: {}", why.unwrap_or_default());
                 Step::Done(Removal::Failed(failure))

@@ -12,7 +12,7 @@ use super::attempt::{Attempt, NoAnswer, Start, Tried};
 use super::checks::Access;
 use super::executor::Denied;
 use super::objects::{Arrived, Entry, Kept, Known};
-use super::progress::{Slot, Target, failed as reported};
+use super::progress::{self, Slot, Target};
 use super::ready::Ready;
 use super::rows::Sight;
 use super::view::{Notice, View, Wakes};
@@ -352,7 +352,7 @@ impl View {
             }
         }
         if let Some((failure, is_of_object)) = failed {
-            if is_of_object && slot.applied != Some(reported(&failure)) {
+            if is_of_object && slot.applied != Some(progress::failed(&failure)) {
                 news = Some(failure.message.clone());
             }
             slot.fails(&failure, now, spread);

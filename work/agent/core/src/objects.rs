@@ -16,9 +16,7 @@ use berth_api::work::{
 use berth_work_core::config::{Configs, Identity, Picked, Rules};
 use berth_work_core::evaluate::{Evaluated, FeedbackSettings, Programs, evaluate};
 use berth_work_core::spending::Spending;
-use berth_work_core::{
-    Applying, Cuts, Mapped as Prescribed, Owner, Settled, Unusable, Verdict, prescribed,
-};
+use berth_work_core::{Applying, Cuts, Owner, Settled, Unusable, Verdict, prescribed};
 use serde_json::Value;
 
 use super::rows::KindId;
@@ -170,7 +168,7 @@ impl Entry {
     pub fn new(
         (work, source): (&Arc<str>, &Arc<ManifestWork>),
         configs: &Configs<'_>,
-        manifest: &Prescribed,
+        manifest: &berth_work_core::Mapped,
         (kind, served): (KindId, Arc<Served>),
         owner: Arc<Owner>,
     ) -> Self {
@@ -292,13 +290,13 @@ impl Entry {
     ///
     /// # Errors
     /// The manifest is invalid.
-    pub fn prescribed(&self) -> Result<Prescribed, Unusable> {
+    pub fn prescribed(&self) -> Result<berth_work_core::Mapped, Unusable> {
         let manifest = self.manifest();
         self.read(manifest.ok_or(Unusable::NotAnObject)?)
     }
 
     /// A manifest of the object, with its resource.
-    fn read(&self, manifest: &Manifest) -> Result<Prescribed, Unusable> {
+    fn read(&self, manifest: &Manifest) -> Result<berth_work_core::Mapped, Unusable> {
         let served = &self.served;
         prescribed(self.ordinal(), manifest)?
             .mapped(&served.resource.resource, served.is_namespaced)

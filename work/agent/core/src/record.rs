@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Instant;
 
-use berth_api::plan::{Action, Target as WriteTarget, Write};
+use berth_api::plan::{self, Action, Write};
 use berth_api::work::{AppliedManifestResourceMeta, AppliedManifestWork};
 use berth_work_core::{Listed, Retry, identity, stale};
 use serde_json::{Value, json};
@@ -227,7 +227,7 @@ pub(crate) fn status(applied: &AppliedManifestWork, field: &str, value: Value) -
     // `json!` would copy the value, which may have megabytes.
     body["status"][field] = value;
     Write {
-        target: WriteTarget {
+        target: plan::Target {
             resource: applied_works(),
             namespace: None,
             name: metadata.name.clone().unwrap_or_default(),

@@ -12,7 +12,7 @@ use serde_json::json;
 use super::checks::Access;
 use super::facts::{has_finalizer, works};
 use super::objects::Known;
-use super::progress::{Slot, Target as Of, is_complete};
+use super::progress::{self, Slot, is_complete};
 use super::view::View;
 
 /// The name of the reconciler in metrics and logs.
@@ -109,8 +109,8 @@ fn observe<'a>(
 ) -> Observed<'a> {
     let applied = slot.applied.clone();
     let entry = match &slot.target {
-        Of::Object(entry) => entry,
-        Of::Unmapped(meta) | Of::Unusable(meta) => {
+        progress::Target::Object(entry) => entry,
+        progress::Target::Unmapped(meta) | progress::Target::Unusable(meta) => {
             return Observed {
                 meta: ManifestResourceMeta::clone(meta),
                 applied,

@@ -334,7 +334,7 @@ pub(crate) mod tests {
     use serde_json::{Value, json};
 
     use super::super::attempt::Tried;
-    use super::super::testing::view as agent;
+    use super::super::testing;
     use super::*;
 
     fn ready(generation: i64, manifests: &[Value]) -> Ready {
@@ -417,7 +417,7 @@ pub(crate) mod tests {
 
     #[test]
     fn a_new_generation_ends_the_waits_of_manifests_that_stay() {
-        let (mut view, now) = (agent(), Instant::now());
+        let (mut view, now) = (testing::view(), Instant::now());
         let [a, b] = ["a", "b"].map(|name| object("ConfigMap", "n", name));
         let first = ready(1, std::slice::from_ref(&a));
         installs(&mut view, &first);
@@ -434,7 +434,7 @@ pub(crate) mod tests {
 
     #[test]
     fn a_namespace_that_was_created_ends_the_waits_in_it() {
-        let (mut view, now) = (agent(), Instant::now());
+        let (mut view, now) = (testing::view(), Instant::now());
         let manifests = [
             object("Namespace", "", "n"),
             object("ConfigMap", "n", "a"),

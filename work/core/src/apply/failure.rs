@@ -30,12 +30,12 @@ impl Applying {
 
     /// A write of this object was refused.
     pub(super) fn failed(&self, refusal: &Refusal) -> Step<Outcome> {
-        Step::Done(Outcome::Failed(of(refusal, Some(&self.object))))
+        Step::Done(Outcome::Failed(rejected(refusal, Some(&self.object))))
     }
 }
 
 /// The failure of a refused request. `object`: what was to be written.
-pub(crate) fn of(refusal: &Refusal, object: Option<&Mapped>) -> Failure {
+pub(crate) fn rejected(refusal: &Refusal, object: Option<&Mapped>) -> Failure {
     let message = match refusal.message.as_str() {
         "" => format!(
             "the API server answered {} {}",

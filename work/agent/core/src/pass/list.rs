@@ -5,7 +5,7 @@ use std::time::Instant;
 use berth_work_core::recorded;
 use serde_json::{Value, json};
 
-use super::{End, Next, Pass, Reply, Stage as Of};
+use super::{End, Next, Pass, Reply};
 use crate::record::{self, Record};
 use crate::rivals;
 use crate::view::View;
@@ -41,15 +41,15 @@ impl Pass {
             Stage::Record(is_silent) => {
                 let record = view.record(&self.name, &self.ready, !is_silent, now);
                 let Some(record) = record.map(Box::new) else {
-                    self.stage = Of::Ended(End::Replaced);
+                    self.stage = super::Stage::Ended(End::Replaced);
                     return None;
                 };
                 if record.remove.is_empty() {
-                    self.stage = Of::List(Stage::Write(record, is_silent));
+                    self.stage = super::Stage::List(Stage::Write(record, is_silent));
                     return None;
                 }
                 let remove = record.remove.clone();
-                self.stage = Of::List(Stage::Removing(record));
+                self.stage = super::Stage::List(Stage::Removing(record));
                 let owner = self.ready.applied.metadata.uid.clone();
                 Some(Next::Remove(remove, owner.unwrap_or_default()))
             }
@@ -61,7 +61,7 @@ impl Pass {
                     _ => (all, true),
                 };
                 view.removed(&self.name, &mut record, pending, now);
-                self.stage = Of::List(Stage::Write(record, is_silent));
+                self.stage = super::Stage::List(Stage::Write(record, is_silent));
                 None
             }
             Stage::Write(record, is_silent) => self.write_list(view, *record, is_silent),
@@ -84,7 +84,7 @@ impl Pass {
                     }
                 };
                 let all = [self.again, again].into_iter().flatten().min();
-                self.stage = Of::Ended(match is_silent {
+                self.stage = super::Stage::Ended(match is_silent {
                     true => End::Silent,
                     false => End::All(all),
                 });
@@ -104,7 +104,7 @@ impl Pass {
             ..
         } = record;
         let resources = recorded(existing, kept);
-        self.stage = Of::List(Stage::Listed {
+        self.stage = super::Stage::List(Stage::Listed {
             was_undone,
             mark: rivals::mark_of_list(&resources),
             again,

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::defined::defined;
-use super::{Next, Pass, Reply, Stage as Of};
+use super::{Next, Pass, Reply};
 use crate::progress::Target;
 use crate::view::{View, Wakes};
 
@@ -47,7 +47,7 @@ impl Pass {
                     return self.begin(view, task, now, wakes);
                 }
                 if kind.until.is_some_and(|it| now < it) {
-                    self.stage = Of::Map(Stage::Waiting(kind));
+                    self.stage = super::Stage::Map(Stage::Waiting(kind));
                     return Some(Next::Pause(ASKS));
                 }
                 let until = view.waits(&self.name, self.at, now);
@@ -56,7 +56,7 @@ impl Pass {
             Stage::Waiting(kind) => {
                 view.mapping.forget(&kind.group);
                 let ordinal = kind.ordinal;
-                self.stage = Of::Map(Stage::Mapping(kind));
+                self.stage = super::Stage::Map(Stage::Mapping(kind));
                 Some(Next::Map(ordinal))
             }
         }
@@ -76,7 +76,7 @@ impl Pass {
         if until.is_some() {
             view.mapping.forget(&group);
         }
-        self.stage = Of::Map(Stage::Mapping(Kind {
+        self.stage = super::Stage::Map(Stage::Mapping(Kind {
             ordinal,
             group,
             until,
