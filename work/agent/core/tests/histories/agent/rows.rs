@@ -166,7 +166,7 @@ impl Agent {
             name,
             uid: text("uid"),
             version: text("resourceVersion"),
-            json: &object.json(),
+            json: object.json(),
         };
         let kind = self.view.rows.place(row)?.kind;
         let (prescriptions, evaluator) = (&self.view.prescriptions, &self.view.evaluator);
