@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use berth_api::path::SUBJECT_ACCESS_REVIEWS;
 use berth_api::{groups, labels, names};
 use berth_hub::{Call, CallError, HubApi, METADATA, METADATA_LIST, object_path};
 use berth_rules::display::Quoted;
@@ -170,7 +171,7 @@ async fn review(
             ));
         }
     };
-    let call = Call::post("/apis/authorization.k8s.io/v1/subjectaccessreviews", body);
+    let call = Call::post(SUBJECT_ACCESS_REVIEWS, body);
     let asked = calls.make::<Review>(
         "create subjectaccessreviews",
         call,
