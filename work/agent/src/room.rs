@@ -35,7 +35,7 @@ pub(crate) async fn read(on: &Handle<Agent>, name: &str) -> Result<(), CallError
         Err(error) if error.is_absent() => return Ok(()),
         Err(error) => return Err(error),
     };
-    let read = RawObject::read(answer.body.clone());
+    let read = RawObject::read(answer.body);
     let read = read.map(|it| work(&it.item()).map(|fact| (it.item().meta, fact)));
     let Ok(Ok((meta, Fact::Work(read)))) = read else {
         return Ok(());
