@@ -104,12 +104,12 @@ impl View {
         &mut self,
         name: &str,
         ready: &Ready,
-        mark: u64,
+        mark: Option<u64>,
         now: Instant,
     ) -> Option<Instant> {
         let spread = self.spread();
         let applied = ready.applied.metadata.name.as_deref().unwrap_or_default();
-        if let Some((name, _)) = self.applied.get_key_value(applied) {
+        if let (Some(mark), Some((name, _))) = (mark, self.applied.get_key_value(applied)) {
             // It may be carried out: then the list is not one of another agent.
             self.rivals.unanswered(name, mark);
         }

@@ -21,8 +21,8 @@ pub(super) enum Stage {
     /// The list is written, or was not due.
     Listed {
         was_undone: bool,
-        /// The mark of the list.
-        mark: u64,
+        /// The mark of the list that is written.
+        mark: Option<u64>,
         again: Option<Instant>,
         is_silent: bool,
     },
@@ -104,13 +104,14 @@ impl Pass {
             ..
         } = record;
         let resources = recorded(existing, kept);
+        let is_due = resources != stored;
         self.stage = super::Stage::List(Stage::Listed {
             was_undone,
-            mark: rivals::mark_of_list(&resources),
+            mark: is_due.then(|| rivals::mark_of_list(&resources)),
             again,
             is_silent,
         });
-        if resources == stored {
+        if !is_due {
             return None;
         }
         drop(stored);
