@@ -1,10 +1,12 @@
 //! The manifests that install Berth, embedded; and the table of its webhooks.
 //!
 //! The YAML files of this folder are the source. Each one that a program reads is a constant of [`files`], one line per file;
-//! a test checks that no file is missing. Each webhook is one row of [`webhooks::WEBHOOKS`].
+//! a test checks that no file is missing. Each webhook is one row of [`webhooks::WEBHOOKS`]. [`Hub`] has the objects of a whole hub.
 
 pub mod files;
+mod hub;
 pub mod webhooks;
 
 pub use files::Manifest;
+pub use hub::{HUB_NAMESPACE, Hub, Mode};
 pub use webhooks::ShippedWebhook;

@@ -1,8 +1,10 @@
 //! The kustomizations build, and each overlay adds what it is for.
 
+use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::process::Command;
 
+use berth_manifests::{Hub, Mode};
 use serde_json::{Value, json};
 
 use crate::manifests::files::{documents, in_repository, read};
@@ -59,6 +61,66 @@ fn kustomizations_build_the_objects() {
         for object in &objects {
             assert_is_its_kind(folder, object);
         }
+    }
+}
+
+/// `berth init` installs what kustomize makes of the overlays.
+#[test]
+fn each_mode_has_the_objects_of_its_overlay() {
+    for (mode, folder) in [
+        (Mode::Webhooks, "manifests"),
+        (Mode::Policies, "manifests/overlays/policies"),
+        (
+            Mode::PoliciesWithWebhook,
+            "manifests/overlays/policies-with-webhook",
+        ),
+        (Mode::Hub, "manifests/overlays/hub"),
+    ] {
+        let Some(built) = build(folder) else {
+            eprintln!("SKIPPED: no kubectl on PATH, the kustomizations were not built");
+            return;
+        };
+        let built = by_name(&built);
+        let hub = Hub::of(mode, "berth");
+        let ours: Vec<Value> = hub.objects().cloned().collect();
+        let ours = by_name(&ours);
+        let names: Vec<_> = built.keys().collect();
+        assert_eq!(ours.keys().collect::<Vec<_>>(), names, "{folder}");
+        for (name, object) in &built {
+            assert_eq!(&ours[name], object, "{folder}: {name}");
+        }
+    }
+}
+
+fn by_name(objects: &[Value]) -> BTreeMap<String, Value> {
+    let name = |object: &Value| {
+        let metadata = &object["metadata"];
+        format!(
+            "{} {} {}",
+            object["kind"], metadata["namespace"], metadata["name"]
+        )
+    };
+    let numbered = objects
+        .iter()
+        .map(|it| (name(it), with_whole_numbers(it.clone())));
+    numbered.collect()
+}
+
+/// kustomize prints `0.0` as `0`.
+fn with_whole_numbers(value: Value) -> Value {
+    match value {
+        Value::Number(number) => match number.as_f64() {
+            Some(whole) if whole.fract() == 0.0 && whole.abs() < 1e15 => json!(whole as i64),
+            _ => Value::Number(number),
+        },
+        Value::Array(items) => items.into_iter().map(with_whole_numbers).collect(),
+        Value::Object(fields) => {
+            let fields = fields.into_iter();
+            fields
+                .map(|(name, value)| (name, with_whole_numbers(value)))
+                .collect()
+        }
+        other => other,
     }
 }
 
