@@ -16,7 +16,7 @@ use berth_manifests::{Manifest, files};
 use berth_rules::display::Lines;
 use serde_json::Value;
 
-use self::command::JoinCommand;
+pub(crate) use self::command::JoinCommand;
 use self::issue::{Issued, Issuer};
 use crate::failure::CommandError;
 use crate::hub::{DryRun, HubArgs, HubConnection, Wait, title, wait};
@@ -108,9 +108,12 @@ pub(crate) async fn run(args: &Args, hub_args: &HubArgs) -> anyhow::Result<ExitC
         .map_err(|error| CommandError::Config(error.to_string()))?;
     let hub = HubConnection::of(hub_args).await?;
     hub.check_is_a_hub().await?;
-    for object in files::BOOTSTRAP.iter().flat_map(Manifest::documents) {
-        create(&hub, &object, args.dry_run).await?;
-    }
+    let dry_run = if args.dry_run {
+        DryRun::Client
+    } else {
+        DryRun::None
+    };
+    create_account(&hub, dry_run).await?;
     if args.dry_run {
         writeln!(
             io::stderr(),
@@ -118,30 +121,21 @@ pub(crate) async fn run(args: &Args, hub_args: &HubArgs) -> anyhow::Result<ExitC
         )?;
         return Ok(ExitCode::SUCCESS);
     }
-    let issuer = Issuer {
-        hub: &hub,
+    let wanted = Wanted {
         lifetime: args.token_lifetime.0,
+        use_bootstrap_token: args.use_bootstrap_token,
+        hub_apiserver: args.hub_apiserver.as_deref(),
+        cluster_name: args.cluster_name.as_deref(),
+        image: None,
     };
-    let issued = if args.use_bootstrap_token {
-        issuer.bootstrap_token(&address).await?
-    } else {
-        issuer.account_token().await?
-    };
-    let Issued { token, expires } = issued;
-    for note in issue::check(&address, &token).await {
-        writeln!(io::stderr(), "Warning: {note}")?;
-    }
-    let command = JoinCommand::of(args, &address, &token).await;
-    for note in command.notes() {
-        writeln!(io::stderr(), "Note: {note}")?;
-    }
+    let (command, expires) = issue(&hub, &address, wanted).await?;
     if let Some(expires) = &expires {
         writeln!(io::stderr(), "Note: the token expires at {expires}")?;
     }
     let mut out = io::stdout().lock();
     match args.output {
         Format::Text => {
-            writeln!(out, "token={}", token.reveal())?;
+            writeln!(out, "token={}", command.token().reveal())?;
             writeln!(out, "please log on spoke and run:")?;
             writeln!(out, "{}", command.line())?;
         }
@@ -153,13 +147,74 @@ pub(crate) async fn run(args: &Args, hub_args: &HubArgs) -> anyhow::Result<ExitC
     Ok(ExitCode::SUCCESS)
 }
 
-/// Creates an object that is missing, and says so. A user who may neither read nor create it may still request a token.
-async fn create(hub: &HubConnection, object: &Value, dry_run: bool) -> Result<(), CommandError> {
-    let dry_run = if dry_run {
-        DryRun::Client
-    } else {
-        DryRun::None
+/// Creates what is missing of the account of bootstrap tokens.
+///
+/// # Errors
+/// Those of the hub, but for missing rights: a note says what was not created.
+pub(crate) async fn create_account(
+    hub: &HubConnection,
+    dry_run: DryRun,
+) -> Result<(), CommandError> {
+    for object in files::BOOTSTRAP.iter().flat_map(Manifest::documents) {
+        create(hub, &object, dry_run).await?;
+    }
+    Ok(())
+}
+
+/// A token to issue, and what the command of the managed cluster says.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wanted<'a> {
+    pub(crate) lifetime: Duration,
+    pub(crate) use_bootstrap_token: bool,
+    pub(crate) hub_apiserver: Option<&'a str>,
+    pub(crate) cluster_name: Option<&'a str>,
+    /// The agent's image.
+    pub(crate) image: Option<&'a str>,
+}
+
+impl Default for Wanted<'_> {
+    fn default() -> Self {
+        Self {
+            lifetime: Duration::from_secs(3600),
+            use_bootstrap_token: false,
+            hub_apiserver: None,
+            cluster_name: None,
+            image: None,
+        }
+    }
+}
+
+/// Issues a token. Returns the command of the managed cluster, and when the token expires, if the hub says so. Prints what the user should
+/// know.
+///
+/// # Errors
+/// The user may not create the token, or the hub does not accept it.
+pub(crate) async fn issue<'a>(
+    hub: &HubConnection,
+    address: &ServerAddress,
+    wanted: Wanted<'a>,
+) -> anyhow::Result<(JoinCommand<'a>, Option<String>)> {
+    let issuer = Issuer {
+        hub,
+        lifetime: wanted.lifetime,
     };
+    let Issued { token, expires } = if wanted.use_bootstrap_token {
+        issuer.bootstrap_token(address).await?
+    } else {
+        issuer.account_token().await?
+    };
+    for note in issue::check(address, &token).await {
+        writeln!(io::stderr(), "Warning: {note}")?;
+    }
+    let command = JoinCommand::of(wanted, address, token).await;
+    for note in command.notes() {
+        writeln!(io::stderr(), "Note: {note}")?;
+    }
+    Ok((command, expires))
+}
+
+/// Creates an object that is missing, and says so. A user who may neither read nor create it may still request a token.
+async fn create(hub: &HubConnection, object: &Value, dry_run: DryRun) -> Result<(), CommandError> {
     let words = match hub.create_missing(object, dry_run).await {
         Ok(true) => format!("{} created{}", title(object), dry_run.suffix()),
         Ok(false) => return Ok(()),

@@ -6,8 +6,8 @@ use clap::Subcommand;
 use tokio::runtime::Builder;
 
 use crate::{
-    accept, agent_status, can_i, clusterset, delete_cluster, deny, doctor, get, join, placement,
-    unjoin, work,
+    accept, agent_status, can_i, clusterset, delete_cluster, deny, doctor, get, install, join,
+    placement, unjoin, version, work,
 };
 
 /// A command that connects to a hub or to a managed cluster, with its arguments.
@@ -25,8 +25,13 @@ pub enum Command {
     Clusterset(clusterset::Args),
     CanI(can_i::Args),
     Doctor(doctor::Args),
+    Init(Box<install::init::Args>),
+    Upgrade(install::upgrade::Args),
+    #[command(alias = "clean")]
+    Uninstall(install::uninstall::Args),
     Join(Box<join::Args>),
     Unjoin(unjoin::Args),
+    Version(version::Args),
 }
 
 /// Create cluster sets, placements or works
@@ -87,8 +92,12 @@ impl Command {
                 Self::Clusterset(args) => clusterset::run(args).await,
                 Self::CanI(args) => can_i::run(args).await,
                 Self::Doctor(args) => doctor::run(args).await,
+                Self::Init(args) => install::init::run(args).await,
+                Self::Upgrade(args) => install::upgrade::run(args).await,
+                Self::Uninstall(args) => install::uninstall::run(args).await,
                 Self::Join(args) => join::run(args).await,
                 Self::Unjoin(args) => unjoin::run(args).await,
+                Self::Version(args) => version::run(args).await,
             }
         };
         in_runtime(command)

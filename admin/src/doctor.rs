@@ -21,6 +21,8 @@ use clap_complete::ArgValueCandidates;
 use crate::complete;
 use crate::flags::{DocumentArgs, DocumentFormat};
 use crate::hub::{HubArgs, HubConnection};
+pub(crate) use checks::crds::{Stands, compare_definitions};
+pub(crate) use installation::{CONTROLLER, OCMS_CONTROLLER, WEBHOOK};
 use report::{Report, Style};
 
 const EXAMPLES: &str = "\

@@ -1,12 +1,15 @@
-//! Objects that users name with `-f`: files, folders, addresses, and standard input.
+//! Objects that users name with `-f`: files, folders, addresses, and standard input. And files that a command writes.
 
-use std::io::Read;
-use std::path::PathBuf;
+use std::fs::OpenOptions;
+use std::io::{Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use berth_review::Source;
 use serde_json::Value;
 
+use crate::failure::CommandError;
 use crate::web;
 
 /// Byte bound of standard input.
@@ -50,4 +53,12 @@ impl Folders {
         }
         Ok(objects)
     }
+}
+
+/// Writes a file that only its owner can read. It must not exist: another user could have opened it. `flag` is for the error.
+pub(crate) fn write_private(flag: &str, path: &Path, text: &str) -> Result<(), CommandError> {
+    let mut options = OpenOptions::new();
+    let opened = options.write(true).create_new(true).mode(0o600).open(path);
+    let written = opened.and_then(|mut file| file.write_all(text.as_bytes()));
+    written.map_err(|error| CommandError::Config(format!("{flag} {}: {error}", path.display())))
 }

@@ -21,10 +21,7 @@ mod signature;
 pub(crate) mod token;
 mod waiting;
 
-use std::fs::OpenOptions;
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
 use std::process::ExitCode;
 
 pub(crate) use self::args::Args;
@@ -33,8 +30,9 @@ use self::hub::{Named, VerifiedHub};
 use self::objects::{Agent, yaml};
 use self::token::Token;
 use self::waiting::Joining;
-use crate::failure::CommandError;
+use crate::files;
 use crate::hub::{HubConnection, title};
+use crate::image::OF_THIS_RELEASE;
 
 /// The image in the manifests.
 const DEFAULT_IMAGE: &str = "berth";
@@ -76,7 +74,7 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
     };
     let objects = agent.objects()?;
     if let Some(path) = &args.output_file {
-        write_file(path, &yaml(&objects)?)?;
+        files::write_private("--output-file", path, &yaml(&objects)?)?;
         writeln!(
             io::stderr(),
             "Note: {} contains the token (Secret bootstrap-hub-kubeconfig)",
@@ -160,18 +158,13 @@ async fn image(args: &Args, cluster: Option<&HubConnection>) -> anyhow::Result<S
     if let Some(image) = installed {
         return Ok(image);
     }
+    if let Some(image) = OF_THIS_RELEASE {
+        return Ok(image.to_owned());
+    }
     let note = format!(
-        "Note: the image of the agent is {DEFAULT_IMAGE}, which has to be on the nodes; --image names another"
+        "Note: this build of berth is no release: the image of the agent is {DEFAULT_IMAGE}, which has to be on the nodes; --image names \
+         another"
     );
     writeln!(io::stderr(), "{note}")?;
     Ok(DEFAULT_IMAGE.to_owned())
-}
-
-/// Writes a file that only its owner can read. It must not exist: another user could have opened it.
-fn write_file(path: &Path, text: &str) -> Result<(), CommandError> {
-    let mut options = OpenOptions::new();
-    let opened = options.write(true).create_new(true).mode(0o600).open(path);
-    let written = opened.and_then(|mut file| file.write_all(text.as_bytes()));
-    written
-        .map_err(|error| CommandError::Config(format!("--output-file {}: {error}", path.display())))
 }

@@ -1,5 +1,5 @@
 //! The commands of hub admins: show clusters, sets and bindings, accept, deny and delete clusters, manage sets, print tokens, and
-//! diagnose an installation. The commands of a cluster's admin: join a hub, see how the
+//! diagnose an installation; and install, upgrade and remove Berth on a hub. The commands of a cluster's admin: join a hub, see how the
 //! cluster stands with it, and leave it. [`review`] decides admission reviews without a
 //! hub, and [`policies`] prints the rules as policies of the API server. [`PlacementCommand`]s explain placements, on a hub or on files.
 //!
@@ -23,6 +23,8 @@ mod flags;
 mod get;
 mod held;
 mod hub;
+mod image;
+mod install;
 mod join;
 mod outcomes;
 mod placement;
@@ -34,6 +36,7 @@ mod retry;
 pub mod review;
 mod targets;
 mod unjoin;
+mod version;
 mod web;
 mod work;
 

@@ -20,6 +20,7 @@ mod deny;
 mod doctor;
 mod examples;
 mod get;
+mod install;
 mod join;
 mod placement;
 mod sets;

@@ -7,16 +7,17 @@ use berth_rules::display::ShellWord;
 use http::Uri;
 use serde_json::{Value, json};
 
-use super::{Args, authorities};
+use super::{Wanted, authorities};
 use crate::accept::fingerprint::Fingerprint;
 use crate::join::authority::{self, keys_of};
 use crate::join::token::Token;
 
 /// A `berth join`.
-pub(super) struct JoinCommand<'a> {
+pub(crate) struct JoinCommand<'a> {
     url: String,
-    token: &'a Token,
+    token: Token,
     cluster: Option<&'a str>,
+    image: Option<&'a str>,
     ca: HubCa,
     notes: Vec<String>,
 }
@@ -37,8 +38,8 @@ enum HubCa {
 
 impl<'a> JoinCommand<'a> {
     /// Finds out how a cluster can get the hub's CA.
-    pub(super) async fn of(args: &'a Args, address: &ServerAddress, token: &'a Token) -> Self {
-        let url = args.hub_apiserver.clone();
+    pub(super) async fn of(wanted: Wanted<'a>, address: &ServerAddress, token: Token) -> Self {
+        let url = wanted.hub_apiserver.map(str::to_owned);
         let named = url.is_some();
         let url = url.unwrap_or_else(|| address.url.clone());
         let ca = match (&address.authorities, authorities(address)) {
@@ -74,7 +75,8 @@ impl<'a> JoinCommand<'a> {
         Self {
             url,
             token,
-            cluster: args.cluster_name.as_deref(),
+            cluster: wanted.cluster_name,
+            image: wanted.image,
             ca,
             notes,
         }
@@ -85,8 +87,12 @@ impl<'a> JoinCommand<'a> {
         &self.notes
     }
 
+    pub(super) fn token(&self) -> &Token {
+        &self.token
+    }
+
     /// Returns the command in one line.
-    pub(super) fn line(&self) -> String {
+    pub(crate) fn line(&self) -> String {
         let ca = match &self.ca {
             HubCa::Keys(roots) => format!(" --ca-hash {}", keys_of(roots)),
             HubCa::Data(roots) => format!(" --ca-data {}", data(roots)),
@@ -97,7 +103,12 @@ impl<'a> JoinCommand<'a> {
             None => "<cluster_name>".to_owned(),
         };
         let (url, token) = (ShellWord(&self.url), self.token.reveal());
-        format!("berth join --hub-token {token} --hub-apiserver {url}{ca} --cluster-name {cluster}")
+        let image = self
+            .image
+            .map_or_else(String::new, |it| format!(" --image {}", ShellWord(it)));
+        format!(
+            "berth join --hub-token {token} --hub-apiserver {url}{ca}{image} --cluster-name {cluster}"
+        )
     }
 
     /// Returns the same for a program. The first two fields are clusteradm's.
@@ -145,11 +156,12 @@ mod tests {
 
     use super::*;
 
-    fn command(token: &Token, ca: HubCa) -> JoinCommand<'_> {
+    fn command(token: &Token, ca: HubCa) -> JoinCommand<'static> {
         JoinCommand {
             url: "https://hub:6443".to_owned(),
-            token,
+            token: token.clone(),
             cluster: None,
+            image: None,
             ca,
             notes: Vec::new(),
         }
@@ -177,6 +189,15 @@ mod tests {
                 format!("{start}{between} --cluster-name <cluster_name>")
             );
         }
+        let own = JoinCommand {
+            image: Some("r/berth:v1"),
+            cluster: Some("c1"),
+            ..command(&token, HubCa::Public)
+        };
+        assert_eq!(
+            own.line(),
+            format!("{start} --image r/berth:v1 --cluster-name c1")
+        );
         let object = command(&token, HubCa::Keys(roots())).json(Some("soon"));
         assert_eq!(
             (&object["hub-token"], &object["ca-hash"]),

@@ -3,7 +3,7 @@
 mod agent_roles;
 mod certificates;
 mod clusters;
-pub(super) mod crds;
+pub(crate) mod crds;
 pub(super) mod hub;
 mod leftovers;
 mod policies;

@@ -26,6 +26,17 @@ impl HubConnection {
         Ok(Self::over(api, Peer::Hub, args.request_timeout))
     }
 
+    /// As [`Self::of`]; `None` if no flag names a hub, and there is no kubeconfig.
+    ///
+    /// # Errors
+    /// The kubeconfig cannot be used.
+    pub(crate) async fn of_any(args: &HubArgs) -> Result<Option<Self>, CommandError> {
+        match HubApi::connect(&args.access()).await {
+            Err(ConnectError::NoKubeconfig { .. }) if !args.any() => Ok(None),
+            _ => Self::of(args).await.map(Some),
+        }
+    }
+
     /// Connects to the managed cluster that the flags name. No request is sent yet.
     ///
     /// # Errors

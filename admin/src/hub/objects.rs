@@ -1,21 +1,14 @@
 //! Objects of several kinds, as manifests contain them: applied, read and deleted by their kind and name.
 
-use berth_api::ManagedCluster;
-use berth_hub::{APPLY_PATCH, Call, METADATA, optional};
-use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::coordination::v1::Lease;
-use k8s_openapi::api::core::v1::{Namespace, Secret, ServiceAccount};
-use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::core::params::{GetParams, PatchParams, PostParams};
+use berth_api::path::object_path;
+use berth_hub::{APPLY_PATCH, Answer, Call, CallError, METADATA, optional};
 use serde_json::Value;
 
-use super::calls::{call, urls};
 use super::{DryRun, HubConnection};
 use crate::failure::CommandError;
 
 /// The field manager of what is applied.
-const MANAGER: &str = "berth";
+pub(crate) const MANAGER: &str = "berth";
 
 /// The result of applying an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,18 +46,8 @@ impl HubConnection {
     /// # Errors
     /// Another field manager owns a field with another value, and `force` is false; or any other refusal.
     pub(crate) async fn apply(&self, object: &Value, force: bool) -> Result<Applied, CommandError> {
-        let (urls, name) = place(object)?;
-        let before = self.version(&urls, name).await?;
-        let params = PatchParams {
-            force,
-            field_manager: Some(MANAGER.to_owned()),
-            ..PatchParams::default()
-        };
-        let patch = kube::core::params::Patch::Apply(object);
-        let request = urls.patch(name, &params, &patch);
-        let path = call(request)?.path().to_owned();
-        let applied = Call::patch(path, APPLY_PATCH, object.to_string());
-        let applied = self.ask(applied).await?;
+        let before = self.version(object).await?;
+        let applied = self.ask(applying(object, force, DryRun::None)?).await?;
         let after = applied["metadata"]["resourceVersion"].as_str();
         Ok(match before {
             None => Applied::Created,
@@ -73,14 +56,25 @@ impl HubConnection {
         })
     }
 
+    /// Returns the object as it would be stored if it was applied. Nothing is written.
+    ///
+    /// # Errors
+    /// As [`Self::apply`].
+    pub(crate) async fn apply_as_trial(
+        &self,
+        object: &Value,
+        force: bool,
+    ) -> Result<Value, CommandError> {
+        self.ask(applying(object, force, DryRun::Server)?).await
+    }
+
     /// Creates an object, unless it exists. Returns false if it exists.
     pub(crate) async fn create_missing(
         &self,
         object: &Value,
         dry_run: DryRun,
     ) -> Result<bool, CommandError> {
-        let (urls, name) = place(object)?;
-        match self.version(&urls, name).await {
+        match self.version(object).await {
             Ok(None) => {}
             Ok(Some(_)) => return Ok(false),
             // A user who may create objects need not be able to read them.
@@ -90,96 +84,183 @@ impl HubConnection {
         if dry_run != DryRun::None {
             return Ok(true);
         }
-        let params = PostParams {
-            dry_run: false,
-            field_manager: Some(MANAGER.to_owned()),
-        };
-        let request = urls.create(&params, object.to_string().into_bytes());
-        match self.ask(call(request)?).await {
+        let path = format!("{}?fieldManager={MANAGER}", Place::of(object)?.collection());
+        match self.ask(Call::post(path, object.to_string())).await {
             Ok(_) => Ok(true),
             Err(failure) if failure.is_already_there() => Ok(false),
             Err(failure) => Err(failure),
         }
     }
 
+    /// Returns this object as it is stored, or None if it does not exist.
+    pub(crate) async fn stored(&self, object: &Value) -> Result<Option<Value>, CommandError> {
+        let answer = self.call(Call::get(Place::of(object)?.path())).await;
+        self.there(answer)
+    }
+
     /// Returns true if this object exists.
     pub(crate) async fn exists(&self, object: &Value) -> Result<bool, CommandError> {
-        let (urls, name) = place(object)?;
-        Ok(self.version(&urls, name).await?.is_some())
+        Ok(self.version(object).await?.is_some())
     }
 
     /// Deletes an object. Returns false if it does not exist.
     pub(crate) async fn remove(&self, object: &Value) -> Result<bool, CommandError> {
-        let (urls, name) = place(object)?;
-        let path = call(urls.get(name, &GetParams::default()))?
-            .path()
-            .to_owned();
-        let answer = self.call(Call::delete(path, "")).await;
+        let answer = self.call(Call::delete(Place::of(object)?.path(), "")).await;
         let answer = optional(answer).map_err(|error| self.failure(&error))?;
         Ok(answer.is_some())
     }
 
     /// Returns the resourceVersion of an object, or None if it does not exist.
-    async fn version(
-        &self,
-        urls: &kube::core::Request,
-        name: &str,
-    ) -> Result<Option<String>, CommandError> {
-        let read = call(urls.get(name, &GetParams::default()))?.accept(METADATA);
-        let answer = optional(self.call(read).await).map_err(|error| self.failure(&error))?;
-        let Some(answer) = answer else {
-            return Ok(None);
-        };
-        let metadata = self.read(&answer)?;
-        let version = metadata["metadata"]["resourceVersion"].as_str();
-        Ok(Some(version.unwrap_or_default().to_owned()))
+    async fn version(&self, object: &Value) -> Result<Option<String>, CommandError> {
+        let read = Call::get(Place::of(object)?.path()).accept(METADATA);
+        let metadata = self.there(self.call(read).await)?;
+        Ok(metadata.map(|it| {
+            let version = it["metadata"]["resourceVersion"].as_str();
+            version.unwrap_or_default().to_owned()
+        }))
+    }
+
+    fn there(&self, answer: Result<Answer, CallError>) -> Result<Option<Value>, CommandError> {
+        let answer = optional(answer).map_err(|error| self.failure(&error))?;
+        answer.map(|answer| self.read(&answer)).transpose()
     }
 }
 
-/// Returns the collection of an object, and its name.
-fn place(object: &Value) -> Result<(kube::core::Request, &str), CommandError> {
-    let namespace = object["metadata"]["namespace"].as_str();
-    let kind = object["kind"].as_str().unwrap_or_default();
-    let urls = match kind {
-        "Namespace" => urls::<Namespace>(None),
-        "ServiceAccount" => urls::<ServiceAccount>(namespace),
-        "Secret" => urls::<Secret>(namespace),
-        "Lease" => urls::<Lease>(namespace),
-        "Deployment" => urls::<Deployment>(namespace),
-        "Role" => urls::<Role>(namespace),
-        "RoleBinding" => urls::<RoleBinding>(namespace),
-        "ClusterRole" => urls::<ClusterRole>(None),
-        "ClusterRoleBinding" => urls::<ClusterRoleBinding>(None),
-        "CustomResourceDefinition" => urls::<CustomResourceDefinition>(None),
-        "ManagedCluster" => urls::<ManagedCluster>(None),
-        kind => {
+fn applying(object: &Value, force: bool, dry_run: DryRun) -> Result<Call, CommandError> {
+    let mut path = Place::of(object)?.path();
+    path.push_str("?fieldManager=");
+    path.push_str(MANAGER);
+    if force {
+        path.push_str("&force=true");
+    }
+    if dry_run == DryRun::Server {
+        path.push_str("&dryRun=All");
+    }
+    Ok(Call::patch(path, APPLY_PATCH, object.to_string()))
+}
+
+/// Where an object is stored.
+pub(crate) struct Place<'a> {
+    pub(crate) group: &'a str,
+    pub(crate) version: &'a str,
+    /// Such as `deployments`.
+    pub(crate) resource: &'static str,
+    /// Empty for an object without one.
+    pub(crate) namespace: &'a str,
+    name: &'a str,
+}
+
+// === impl Place ===
+
+impl<'a> Place<'a> {
+    /// # Errors
+    /// The object is of a kind that Berth's manifests do not have, or has no name.
+    pub(crate) fn of(object: &'a Value) -> Result<Self, CommandError> {
+        let kind = object["kind"].as_str().unwrap_or_default();
+        let Some((_, resource)) = RESOURCES.iter().find(|(known, _)| *known == kind) else {
             return Err(CommandError::Config(format!(
                 "objects of kind {kind:?} are not among the manifests of Berth"
             )));
+        };
+        let api = object["apiVersion"].as_str().unwrap_or_default();
+        let (group, version) = api.split_once('/').unwrap_or(("", api));
+        match object["metadata"]["name"].as_str() {
+            Some(name) if !name.is_empty() => Ok(Self {
+                group,
+                version,
+                resource,
+                namespace: object["metadata"]["namespace"].as_str().unwrap_or_default(),
+                name,
+            }),
+            _ => Err(CommandError::Config(format!(
+                "an object of kind {kind} has no name"
+            ))),
         }
-    };
-    match object["metadata"]["name"].as_str() {
-        Some(name) if !name.is_empty() => Ok((urls, name)),
-        _ => Err(CommandError::Config(format!(
-            "an object of kind {kind} has no name"
-        ))),
+    }
+
+    fn path(&self) -> String {
+        let kind = (self.group, self.version, self.resource);
+        object_path(kind, self.namespace, self.name)
+    }
+
+    fn collection(&self) -> String {
+        let kind = (self.group, self.version, self.resource);
+        object_path(kind, self.namespace, "")
     }
 }
 
+/// The kinds of Berth's manifests, and their resources.
+const RESOURCES: [(&str, &str); 19] = [
+    ("Namespace", "namespaces"),
+    ("ServiceAccount", "serviceaccounts"),
+    ("Secret", "secrets"),
+    ("Service", "services"),
+    ("Lease", "leases"),
+    ("Deployment", "deployments"),
+    ("PodDisruptionBudget", "poddisruptionbudgets"),
+    ("Role", "roles"),
+    ("RoleBinding", "rolebindings"),
+    ("ClusterRole", "clusterroles"),
+    ("ClusterRoleBinding", "clusterrolebindings"),
+    ("CustomResourceDefinition", "customresourcedefinitions"),
+    ("ManagedCluster", "managedclusters"),
+    (
+        "MutatingWebhookConfiguration",
+        "mutatingwebhookconfigurations",
+    ),
+    (
+        "ValidatingWebhookConfiguration",
+        "validatingwebhookconfigurations",
+    ),
+    ("MutatingAdmissionPolicy", "mutatingadmissionpolicies"),
+    (
+        "MutatingAdmissionPolicyBinding",
+        "mutatingadmissionpolicybindings",
+    ),
+    ("ValidatingAdmissionPolicy", "validatingadmissionpolicies"),
+    (
+        "ValidatingAdmissionPolicyBinding",
+        "validatingadmissionpolicybindings",
+    ),
+];
+
 #[cfg(test)]
 mod tests {
-    use berth_manifests::{Manifest, files};
+    use berth_manifests::{Hub, Manifest, Mode, files};
     use serde_json::json;
 
     use super::*;
 
     #[test]
-    fn every_object_of_the_agent_and_of_bootstrap_tokens_has_a_place() {
+    fn every_object_of_hub_agent_and_bootstrap_tokens_has_a_place() {
         let files = files::BOOTSTRAP.iter().chain(&files::AGENT_PARTS);
-        for object in files.flat_map(Manifest::documents) {
-            let (_, name) = place(&object).unwrap();
-            assert!(title(&object).ends_with(&format!("/{name}")), "{object}");
+        let mut objects: Vec<Value> = files.flat_map(Manifest::documents).collect();
+        for mode in Mode::ALL {
+            objects.extend(Hub::of(mode, "berth").objects().cloned());
         }
+        for object in &objects {
+            let place = Place::of(object).unwrap();
+            assert!(!place.version.is_empty(), "{object}");
+            assert!(
+                place.path().ends_with(&format!("/{}", place.name)),
+                "{object}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_object_is_at_its_path() {
+        let deployment = json!({
+            "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d", "namespace": "n"},
+        });
+        let place = Place::of(&deployment).unwrap();
+        assert_eq!(place.path(), "/apis/apps/v1/namespaces/n/deployments/d");
+        assert_eq!(place.collection(), "/apis/apps/v1/namespaces/n/deployments");
+        let role = json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "a:b"},
+        });
+        let path = "/apis/rbac.authorization.k8s.io/v1/clusterroles/a:b";
+        assert_eq!(Place::of(&role).unwrap().path(), path);
     }
 
     #[test]
@@ -191,7 +272,7 @@ mod tests {
             ),
             (json!({"kind": "Secret", "metadata": {}}), "no name"),
         ] {
-            let failure = place(&object).err().unwrap().to_string();
+            let failure = Place::of(&object).err().unwrap().to_string();
             assert!(failure.contains(words), "{failure}");
         }
     }

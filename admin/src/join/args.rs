@@ -126,7 +126,7 @@ pub(super) struct VerificationArgs {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "The agent")]
 pub(super) struct AgentArgs {
-    /// Image of the agent [default: the image of the installed agent, else berth, which has to be on the nodes]
+    /// Image of the agent [default: the image of the installed agent, else that of this release]
     #[arg(long, value_name = "IMAGE", conflicts_with_all = ["image_registry", "bundle_version"])]
     image: Option<String>,
     /// Registry of the image, which is named REGISTRY/berth

@@ -103,7 +103,7 @@ pub(crate) fn cluster_of(secret: &Value) -> Option<String> {
 ///
 /// # Errors
 /// An object cannot be written as YAML.
-pub(super) fn yaml(objects: &[Value]) -> Result<String, CommandError> {
+pub(crate) fn yaml(objects: &[Value]) -> Result<String, CommandError> {
     let mut text = String::new();
     for object in objects {
         text.push_str("---\n");

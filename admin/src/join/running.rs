@@ -29,7 +29,7 @@ pub(crate) async fn why_agent_does_not_run(
 }
 
 /// Returns why a pod does not run, if it says so.
-fn why_not_running(pod: &Value) -> Option<String> {
+pub(crate) fn why_not_running(pod: &Value) -> Option<String> {
     let name = pod["metadata"]["name"].as_str().unwrap_or_default();
     let waiting = &pod["status"]["containerStatuses"][0]["state"]["waiting"];
     let scheduled = pod["status"]["conditions"].as_array().into_iter().flatten();

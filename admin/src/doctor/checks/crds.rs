@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use berth_manifests::{Manifest, files};
+use berth_rules::display::first_of;
 use serde_json::Value;
 
 use crate::doctor::facts::Facts;
@@ -207,6 +208,78 @@ fn compare(ours: &Value, stored: &Value, remedy: &str) -> Vec<Finding> {
         remedy,
     ));
     findings
+}
+
+/// How a stored CustomResourceDefinition stands to ours, for an installation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Stands {
+    /// It has all that ours has, and nothing more.
+    Complete,
+    /// Ours has more, and drops nothing.
+    Older,
+    /// It stays as it is, and why: Berth works with it, and ours would drop something.
+    Kept(String),
+    /// Berth does not work with it, and ours would drop something.
+    Refused(String),
+}
+
+/// Compares a stored CustomResourceDefinition with ours. Nothing that has more than ours is ever replaced: objects would lose fields.
+pub(crate) fn compare_definitions(ours: &Value, stored: &Value) -> Stands {
+    let none = Vec::new();
+    let versions = |crd: &'_ Value| crd["spec"]["versions"].as_array().cloned();
+    let (our_versions, their_versions) = (versions(ours), versions(stored));
+    let named = |versions: &Option<Vec<Value>>, name: &Value| -> Option<Value> {
+        let mut all = versions.iter().flatten();
+        all.find(|it| it["name"] == *name).cloned()
+    };
+    let mut more = BTreeSet::new();
+    let mut lacking = Vec::new();
+    for version in their_versions.iter().flatten() {
+        if named(&our_versions, &version["name"]).is_none() {
+            more.insert(format!("version {}", shown(version.get("name"))));
+        }
+    }
+    let stored_as = stored["status"]["storedVersions"].as_array();
+    for name in stored_as.unwrap_or(&none) {
+        if named(&our_versions, name).is_none() {
+            more.insert(format!("objects stored as version {}", shown(Some(name))));
+        }
+    }
+    for version in our_versions.iter().flatten() {
+        let Some(theirs) = named(&their_versions, &version["name"]) else {
+            lacking.push(format!("version {}", shown(version.get("name"))));
+            continue;
+        };
+        let mut difference = Difference::default();
+        let schema = |version: &Value| version["schema"]["openAPIV3Schema"].clone();
+        difference.compare(&schema(version), &schema(&theirs), "");
+        lacking.extend(difference.lacking);
+        let changed = difference.types.into_iter();
+        lacking.extend(
+            changed.map(|(path, ours, stored)| format!("{path} as {ours} (it is {stored})")),
+        );
+        more.extend(difference.more);
+    }
+    if lacking.is_empty() && more.is_empty() {
+        return Stands::Complete;
+    }
+    if more.is_empty() {
+        return Stands::Older;
+    }
+    let more: Vec<String> = more.into_iter().collect();
+    let is_needed = |path: &&String| NEEDED.contains(&path.as_str()) || path.contains(' ');
+    let needed: Vec<&String> = lacking.iter().filter(is_needed).collect();
+    if needed.is_empty() {
+        return Stands::Kept(format!(
+            "it is newer, and also has {}",
+            first_of(&more, ", ")
+        ));
+    }
+    Stands::Refused(format!(
+        "the CustomResourceDefinition lacks {}, and has {}, which this version of Berth does not know",
+        first_of(needed, ", "),
+        first_of(&more, ", ")
+    ))
 }
 
 fn compare_schemas(ours: &Value, stored: &Value, remedy: &str) -> Vec<Finding> {
@@ -425,6 +498,40 @@ mod tests {
             let findings = compare(&managed_cluster(), &stored(change), CORE.remedy);
             assert_eq!(told(&findings, expected), expected, "{sentence}");
         }
+    }
+
+    #[test]
+    fn nothing_that_has_more_than_ours_is_replaced() {
+        let ours = managed_cluster();
+        let without = |crd: &mut Value, field: &str| {
+            let spec = properties(crd)["spec"]["properties"].as_object_mut();
+            spec.unwrap().remove(field);
+        };
+        let with_phase = |crd: &mut Value| {
+            properties(crd)["status"]["properties"]["phase"] = json!({"type": "string"});
+        };
+        assert_eq!(compare_definitions(&ours, &ours), Stands::Complete);
+        let older = stored(|crd| without(crd, "taints"));
+        assert_eq!(compare_definitions(&ours, &older), Stands::Older);
+        let newer = stored(with_phase);
+        let words = "it is newer, and also has status.phase".to_owned();
+        assert_eq!(compare_definitions(&ours, &newer), Stands::Kept(words));
+        let both = stored(|crd| {
+            without(crd, "taints");
+            with_phase(crd);
+        });
+        let Stands::Refused(why) = compare_definitions(&ours, &both) else {
+            panic!("its objects would lose a field");
+        };
+        assert!(why.contains("lacks spec.taints"), "{why}");
+        let stored_as = stored(|crd| crd["status"]["storedVersions"] = json!(["v1", "v2"]));
+        let Stands::Kept(why) = compare_definitions(&ours, &stored_as) else {
+            panic!("its objects could no longer be read");
+        };
+        assert_eq!(
+            why,
+            "it is newer, and also has objects stored as version \"v2\""
+        );
     }
 
     #[test]

@@ -1,0 +1,166 @@
+//! `berth init`: installs Berth on a hub.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use berth_hub::server_address;
+use berth_manifests::{Hub, Mode};
+use berth_rules::display::Lines;
+use serde_json::Value;
+
+use super::ModeFlag;
+use super::steps::Installation;
+use crate::bootstrap::{self, Wanted};
+use crate::failure::CommandError;
+use crate::files;
+use crate::flags::DryRunArgs;
+use crate::hub::{DryRun, HubArgs, HubConnection, Wait, wait};
+use crate::image;
+use crate::join::hub::checked_url;
+use crate::join::objects::yaml;
+
+/// Install Berth on a hub, and print how a cluster joins it
+///
+/// It checks the hub first: its version, what is installed there, and, by a dry run, whether the API server takes each object from you.
+/// If anything is in the way, it names all of it, and changes nothing. Then it installs the CustomResourceDefinitions, the namespace
+/// open-cluster-management-hub with accounts and roles, and the Deployments; waits until they are available; and installs the webhook
+/// registrations last. At the end it creates a bootstrap token, and prints the two commands with which a cluster joins.
+///
+/// It can be run again, also after an interruption. Objects that are as they should be stay unchanged. CustomResourceDefinitions that
+/// have more fields than ours stay, and so do arguments, resources and replicas that somebody has set in a Deployment.
+///
+/// The command line of 'clusteradm init' works, except for flags of what Berth does not have; these are refused by name.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  # Check the hub of the current context, and show what would be installed
+  berth init --dry-run=server
+
+  # Install
+  berth init
+
+  # An image of your own, for a hub that clusters reach at another address than you
+  berth init --image registry.example.com/berth:v1 --hub-apiserver https://hub.example.com:6443
+
+  # A small hub: one process instead of two Deployments
+  berth init --mode hub
+
+  # For a GitOps tool: nothing is installed
+  berth init --output-manifests > berth.yaml")]
+pub struct Args {
+    /// What carries the gate's rules: 'webhooks', 'policies', 'policies-with-webhook' (both need Kubernetes 1.36), or 'hub' (webhooks, with
+    /// gate and controller in one process)
+    #[arg(
+        long,
+        value_name = "MODE",
+        value_enum,
+        default_value = "webhooks",
+        hide_possible_values = true
+    )]
+    mode: ModeFlag,
+    /// Image of gate and controller [default: the image of this release]
+    #[arg(long, value_name = "IMAGE")]
+    image: Option<String>,
+    /// Wait until everything is available, and the gate decides; --wait=false waits for nothing
+    #[arg(long, value_name = "true|false", num_args = 0..=1, require_equals = true, default_value = "true", default_missing_value = "true", hide_default_value = true, hide_possible_values = true)]
+    wait: bool,
+    /// Timeout of the whole wait, such as 300 (seconds) or 5m; 0 means no timeout
+    #[arg(long, value_name = "DURATION", value_parser = wait, default_value = "5m")]
+    timeout: Wait,
+    /// Print the manifests, and install nothing. No hub is contacted
+    #[arg(long, conflicts_with = "dry_run")]
+    output_manifests: bool,
+    /// Take over fields that another client has set
+    #[arg(long)]
+    force_conflicts: bool,
+    /// Install a hub on a cluster that is managed by another hub
+    #[arg(long)]
+    on_managed_cluster: bool,
+    /// The hub's address in the printed command, as managed clusters reach it [default: the address in the kubeconfig]
+    #[arg(long, value_name = "URL", value_parser = checked_url)]
+    hub_apiserver: Option<String>,
+    /// Create a bootstrap token (a Secret in kube-system) instead of a token of the service account
+    #[arg(long)]
+    use_bootstrap_token: bool,
+    /// Create no token, and print no command
+    #[arg(long, conflicts_with_all = ["hub_apiserver", "use_bootstrap_token", "output_join_command_file"])]
+    no_token: bool,
+    /// Also write the command of the managed cluster to a file that only you can read
+    #[arg(long, value_name = "FILE")]
+    output_join_command_file: Option<PathBuf>,
+    #[command(flatten)]
+    foreign: super::clusteradm::ForeignFlags,
+    #[command(flatten)]
+    dry_run: DryRunArgs,
+    #[command(flatten)]
+    hub: HubArgs,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// The hub cannot be used, something is in the way of the installation, an object is refused, or the time is over.
+pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    for warning in args.foreign.judge()? {
+        writeln!(io::stderr(), "Warning: {warning}")?;
+    }
+    let image = image::of(args.foreign.image(args.image.as_deref()).as_deref())?;
+    let mode = Mode::from(args.mode);
+    if args.output_manifests {
+        let objects: Vec<Value> = Hub::of(mode, &image).objects().cloned().collect();
+        io::stdout().write_all(yaml(&objects)?.as_bytes())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let address = server_address(&args.hub.access())
+        .map_err(|error| CommandError::Config(error.to_string()))?;
+    let hub = HubConnection::of(&args.hub).await?;
+    let installation = Installation {
+        hub: &hub,
+        mode,
+        image: &image,
+        dry_run: args.dry_run.mode,
+        force: args.force_conflicts,
+        on_managed_cluster: args.on_managed_cluster,
+        wait: args.wait.then_some(args.timeout.0),
+    };
+    let plan = installation.plan().await?;
+    if args.dry_run.mode != DryRun::None {
+        installation.show(&plan)?;
+        writeln!(io::stderr(), "Nothing was changed.")?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    installation.carry_out(&plan).await?;
+    let state = match args.wait {
+        true => "The hub is ready.",
+        false => "Everything is applied. 'berth doctor' says when the hub is ready.",
+    };
+    writeln!(io::stdout(), "{state}")?;
+    if args.no_token {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let wanted = Wanted {
+        use_bootstrap_token: args.use_bootstrap_token,
+        hub_apiserver: args.hub_apiserver.as_deref(),
+        image: args.image.as_deref(),
+        ..Wanted::default()
+    };
+    bootstrap::create_account(&hub, DryRun::None).await?;
+    let (command, expires) = bootstrap::issue(&hub, &address, wanted).await?;
+    if let Some(path) = &args.output_join_command_file {
+        files::write_private("--output-join-command-file", path, &command.line())?;
+    }
+    writeln!(
+        io::stdout(),
+        "\nAt the cluster to be managed, run:\n  {}\nThen run here:\n  berth accept <cluster_name>",
+        command.line()
+    )?;
+    if let Some(expires) = expires {
+        writeln!(
+            io::stderr(),
+            "Note: the token expires at {}",
+            Lines(&expires)
+        )?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

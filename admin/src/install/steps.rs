@@ -1,0 +1,368 @@
+//! The steps of an installation: checks, writes in their order, and waits.
+
+use std::io::{self, Write};
+use std::time::Duration;
+
+use berth_api::groups;
+use berth_manifests::{HUB_NAMESPACE, Hub, Mode};
+use berth_rules::display::Lines;
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::Pod;
+use kube::core::response::Status;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::facts::{Facts, Standing};
+use super::preview::{Change, Judge, Planned};
+use super::refusals::refusals;
+use super::rollout::{selector, waits_for};
+use crate::failure::CommandError;
+use crate::hub::{DryRun, Filter, HubConnection, title};
+use crate::progress::Progress;
+
+/// The pause between two looks.
+const PERIOD: Duration = Duration::from_secs(1);
+
+/// What is installed, and how.
+pub(super) struct Installation<'a> {
+    pub(super) hub: &'a HubConnection,
+    pub(super) mode: Mode,
+    pub(super) image: &'a str,
+    pub(super) dry_run: DryRun,
+    pub(super) force: bool,
+    pub(super) on_managed_cluster: bool,
+    /// How long to wait for the whole. `None`: the command waits for nothing.
+    pub(super) wait: Option<Duration>,
+}
+
+/// A moment to wait until, and what is shown meanwhile.
+struct Waiting {
+    deadline: Instant,
+    limit: Duration,
+    progress: Progress,
+}
+
+// === impl Installation ===
+
+impl Installation<'_> {
+    /// Checks the hub, and returns what is to be done.
+    ///
+    /// # Errors
+    /// Something is in the way. The error names all of it, each with the remedy. Nothing was changed.
+    pub(super) async fn plan(&self) -> anyhow::Result<Vec<Planned>> {
+        let facts = Facts::of(self.hub, self.mode).await?;
+        let mut refused = refusals(&facts, self.mode, self.on_managed_cluster);
+        let mut plan = Vec::new();
+        if refused.is_empty() {
+            let hub = Hub::of(self.mode, self.image);
+            let objects: Vec<Value> = hub.objects().cloned().collect();
+            let judge = Judge {
+                hub: self.hub,
+                namespace: facts.namespace == Standing::Present,
+                force: self.force,
+                dry_run: self.dry_run,
+            };
+            (plan, refused) = judge.all(&objects).await;
+        }
+        if !refused.is_empty() {
+            let why = refused.join("\n  ");
+            return Err(CommandError::Refused(format!(
+                "Berth is not installed on the hub at {}, and nothing was changed:\n  {why}",
+                self.hub.server()
+            ))
+            .into());
+        }
+        let kubernetes = facts.version.map_or_else(String::new, |(major, minor)| {
+            format!(" (Kubernetes {major}.{minor})")
+        });
+        writeln!(
+            io::stderr(),
+            "hub at {}{kubernetes}: mode {}, image {}",
+            self.hub.server(),
+            self.mode.name(),
+            Lines(self.image)
+        )?;
+        let count = |is: fn(&Change) -> bool| plan.iter().filter(|it| is(&it.change)).count();
+        writeln!(
+            io::stderr(),
+            "{} objects are new, {} change, {} stay as they are",
+            count(|it| *it == Change::Created),
+            count(|it| matches!(it, Change::Configured(_))),
+            count(|it| !it.writes()),
+        )?;
+        Ok(plan)
+    }
+
+    /// Prints what would be done.
+    pub(super) fn show(&self, plan: &[Planned]) -> io::Result<()> {
+        let suffix = self.dry_run.suffix();
+        for planned in plan {
+            self.tell(planned, suffix)?;
+        }
+        Ok(())
+    }
+
+    fn tell(&self, planned: &Planned, suffix: &str) -> io::Result<()> {
+        let Planned {
+            object,
+            change,
+            keeps,
+            ..
+        } = planned;
+        let details = change.details();
+        writeln!(
+            io::stdout(),
+            "{} {}{}{suffix}",
+            title(object),
+            change.word(),
+            Lines(&details)
+        )?;
+        if !keeps.is_empty() {
+            let kept = keeps.join(", ");
+            writeln!(
+                io::stderr(),
+                "Note: {} keeps what was set there: {kept}",
+                title(object)
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Writes what is to be done, in its order, and waits in between.
+    ///
+    /// # Errors
+    /// A write is refused, or the time is over. What was written stays; the command can be run again.
+    pub(super) async fn carry_out(&self, plan: &[Planned]) -> anyhow::Result<()> {
+        let mut waiting = self.wait.map(Waiting::new);
+        let of = |is: fn(&Value) -> bool| plan.iter().filter(move |it| is(&it.object));
+        let is_definition = |it: &Value| it["kind"] == "CustomResourceDefinition";
+        let is_workload = |it: &Value| it["kind"] == "Deployment";
+        let is_guard = |it: &Value| {
+            let version = it["apiVersion"].as_str().unwrap_or_default();
+            version.starts_with("admissionregistration.k8s.io/")
+        };
+        for planned in of(is_definition) {
+            self.write(planned).await?;
+        }
+        if let Some(waiting) = &mut waiting {
+            for planned in of(is_definition) {
+                waiting.until_served(self.hub, &planned.object).await?;
+            }
+        }
+        for planned in plan {
+            let object = &planned.object;
+            if !is_definition(object) && !is_workload(object) && !is_guard(object) {
+                self.write(planned).await?;
+            }
+        }
+        for planned in of(is_workload) {
+            self.write(planned).await?;
+        }
+        if let Some(waiting) = &mut waiting {
+            for planned in of(is_workload) {
+                waiting.until_available(self.hub, &planned.object).await?;
+                writeln!(io::stdout(), "{} is available", title(&planned.object))?;
+            }
+        }
+        for planned in of(is_guard) {
+            self.write(planned).await?;
+        }
+        if let Some(waiting) = &mut waiting {
+            for planned in of(is_guard) {
+                waiting.until_trusted(self.hub, &planned.object).await?;
+            }
+            waiting.until_in_force(self.hub).await?;
+        }
+        Ok(())
+    }
+
+    async fn write(&self, planned: &Planned) -> anyhow::Result<()> {
+        let Planned {
+            object,
+            change,
+            force,
+            ..
+        } = planned;
+        if change.writes() {
+            let applied = self.hub.apply(object, *force).await;
+            applied.map_err(|failure| {
+                CommandError::Refused(format!(
+                    "{}: {failure}. What was written before stays; run the command again",
+                    title(object)
+                ))
+            })?;
+        }
+        Ok(self.tell(planned, "")?)
+    }
+}
+
+// === impl Waiting ===
+
+impl Waiting {
+    fn new(limit: Duration) -> Self {
+        Self {
+            deadline: Instant::now() + limit,
+            limit,
+            progress: Progress::new(false, limit),
+        }
+    }
+
+    /// Looks again and again, until nothing is missing.
+    ///
+    /// # Errors
+    /// The time is over. The error says what is missing.
+    async fn until(
+        &mut self,
+        target: &str,
+        mut missing: impl AsyncFnMut() -> Result<Option<String>, CommandError>,
+    ) -> Result<(), CommandError> {
+        loop {
+            let missing = match missing().await {
+                Ok(None) => break,
+                Ok(Some(missing)) => missing,
+                Err(failure) => format!("an answer of the hub: {failure}"),
+            };
+            self.progress.waits(target, &missing);
+            if Instant::now() >= self.deadline {
+                self.progress.clear();
+                return Err(CommandError::Refused(format!(
+                    "{target}: timed out after {:?}, waiting: {missing}. What was written stays; run the command again",
+                    self.limit
+                )));
+            }
+            self.progress.draw();
+            tokio::time::sleep_until(self.deadline.min(Instant::now() + PERIOD)).await;
+        }
+        self.progress.ends(target);
+        self.progress.clear();
+        Ok(())
+    }
+
+    async fn until_served(
+        &mut self,
+        hub: &HubConnection,
+        definition: &Value,
+    ) -> Result<(), CommandError> {
+        self.until(&title(definition), async || {
+            let stored = hub.stored(definition).await?;
+            Ok(stored.map_or_else(
+                || Some("it does not exist".to_owned()),
+                |it| not_served(&it),
+            ))
+        })
+        .await
+    }
+
+    async fn until_available(
+        &mut self,
+        hub: &HubConnection,
+        deployment: &Value,
+    ) -> Result<(), CommandError> {
+        let name = deployment["metadata"]["name"].as_str().unwrap_or_default();
+        let within = Some(HUB_NAMESPACE);
+        self.until(&title(deployment), async || {
+            let Some(stored) = hub.get_value::<Deployment>(within, name).await? else {
+                return Ok(Some("it does not exist".to_owned()));
+            };
+            if waits_for(&stored, &[]).is_none() {
+                return Ok(None);
+            }
+            let pods = Filter::labels(selector(&stored));
+            // Without the right to read pods, their words are missing.
+            let pods = hub.list_values::<Pod>(within, &pods).await;
+            Ok(waits_for(&stored, &pods.unwrap_or_default()))
+        })
+        .await
+    }
+
+    /// Until the controller, or cert-manager, has written the CA of the gate into a registration.
+    async fn until_trusted(
+        &mut self,
+        hub: &HubConnection,
+        guard: &Value,
+    ) -> Result<(), CommandError> {
+        if guard["webhooks"].is_null() {
+            return Ok(());
+        }
+        self.until(&title(guard), async || {
+            let stored = hub.stored(guard).await?;
+            Ok(stored.map_or_else(
+                || Some("it does not exist".to_owned()),
+                |it| without_ca(&it).then(|| "the CA of the gate (caBundle)".to_owned()),
+            ))
+        })
+        .await
+    }
+
+    /// Until a ManagedCluster with a wrong name is refused. It is not created: the write is a dry run.
+    async fn until_in_force(&mut self, hub: &HubConnection) -> Result<(), CommandError> {
+        let cluster = json!({
+            "apiVersion": format!("{}/v1", groups::CLUSTER), "kind": "ManagedCluster",
+            "metadata": {"name": "not.a-label"},
+        });
+        self.until("the gate", async || {
+            let resource = (groups::MANAGED_CLUSTERS, groups::CLUSTER);
+            let tried = hub.try_to_create(resource, "v1", None, &cluster).await?;
+            Ok(match tried.outcome {
+                Ok(_) => Some("a wrong write to be refused".to_owned()),
+                Err(status) => undecided(&status),
+            })
+        })
+        .await
+    }
+}
+
+/// Returns why the refusal of a wrong write shows nothing, or `None` if the gate or a policy refused it.
+fn undecided(status: &Status) -> Option<String> {
+    let is_decision = status.code < 500 && status.message.contains("denied");
+    // Who installs a hub need not be allowed to create ManagedClusters.
+    let is_no_right = status.code == 403 && !status.message.contains("denied");
+    (!is_decision && !is_no_right).then(|| format!("its decision: {}", status.message))
+}
+
+fn not_served(definition: &Value) -> Option<String> {
+    let conditions = definition["status"]["conditions"].as_array();
+    let established = conditions
+        .into_iter()
+        .flatten()
+        .any(|it| it["type"] == "Established" && it["status"] == "True");
+    (!established).then(|| "the API server to serve it".to_owned())
+}
+
+fn without_ca(registration: &Value) -> bool {
+    let webhooks = registration["webhooks"].as_array();
+    webhooks.into_iter().flatten().any(|webhook| {
+        let bundle = webhook["clientConfig"]["caBundle"].as_str();
+        bundle.is_none_or(str::is_empty)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_decision_shows_that_the_gate_decides() {
+        let status = |code, message: &str| Status {
+            code,
+            message: message.to_owned(),
+            ..Status::default()
+        };
+        let denied = "admission webhook \"x\" denied the request: no label";
+        assert_eq!(undecided(&status(400, denied)), None);
+        let by_policy = "ValidatingAdmissionPolicy 'x' with binding 'x' denied request: no label";
+        assert_eq!(undecided(&status(422, by_policy)), None);
+        let no_right = "managedclusters.cluster.open-cluster-management.io is forbidden: User \"a\" cannot create";
+        assert_eq!(undecided(&status(403, no_right)), None);
+        let failed = "failed calling webhook \"x\": connection refused";
+        assert!(undecided(&status(500, failed)).is_some());
+    }
+
+    #[test]
+    fn a_registration_without_a_ca_is_not_trusted() {
+        let registration = |bundle: Value| json!({"webhooks": [{"clientConfig": {"caBundle": "eA=="}}, {"clientConfig": {"caBundle": bundle}}]});
+        assert!(without_ca(&registration(Value::Null)));
+        assert!(without_ca(&registration(json!(""))));
+        assert!(!without_ca(&registration(json!("eA=="))));
+    }
+}
