@@ -14,6 +14,10 @@ use serde::{Deserialize, Serialize};
 use crate::schema;
 use crate::wire::{null_as_default, text_of};
 
+/// The name of the Lease in a cluster's namespace on the hub. The hub creates the Lease, and the cluster's agent renews it. If the agent
+/// does not, the hub sets the condition `ManagedClusterConditionAvailable` to Unknown. OCM's hub and agents use the same name.
+pub const CLUSTER_LEASE: &str = "managed-cluster-lease";
+
 /// The decisions of hub admins about the cluster, and the requests of its agent.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(

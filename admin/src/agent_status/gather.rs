@@ -4,6 +4,7 @@ use base64::prelude::{BASE64_STANDARD, Engine};
 use berth_agent_core::cluster::Cluster;
 use berth_agent_core::held::{self, SecretData};
 use berth_api::ManagedCluster;
+use berth_api::cluster::CLUSTER_LEASE;
 use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Secret;
@@ -134,7 +135,7 @@ async fn view(data: &SecretData, name: &str) -> Option<HubView> {
     };
     let (found, lease) = futures::join!(
         hub.get_value::<ManagedCluster>(None, cluster),
-        hub.get_value::<Lease>(Some(cluster), "managed-cluster-lease"),
+        hub.get_value::<Lease>(Some(cluster), CLUSTER_LEASE),
     );
     let renewed = lease.ok().flatten();
     let renewed = renewed.and_then(|it| it["spec"]["renewTime"].as_str()?.parse().ok());

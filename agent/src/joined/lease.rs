@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use berth_agent_core::lease::{pause, pause_after_failure};
+use berth_api::cluster::CLUSTER_LEASE;
 use berth_hub::{Call, CallError, HubApi, object_path};
 use berth_lease::Term;
 use berth_reconcile::Handle;
@@ -62,7 +63,7 @@ impl Keeper {
             path: object_path(
                 ("coordination.k8s.io", "v1", "leases"),
                 cluster,
-                "managed-cluster-lease",
+                CLUSTER_LEASE,
             ),
             counts,
             pace,

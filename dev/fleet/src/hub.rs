@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use berth_api::cluster::CLUSTER_LEASE;
 use berth_hub::object_path;
 use berth_manifests::Manifest;
 use berth_manifests::files::CRDS;
@@ -383,7 +384,7 @@ impl FleetHub {
 
     async fn renew_one(&self, name: &str) -> Result<()> {
         let leases = ("coordination.k8s.io", "v1", "leases");
-        let path = object_path(leases, name, "managed-cluster-lease");
+        let path = object_path(leases, name, CLUSTER_LEASE);
         let now = Timestamp::now()
             .strftime("%Y-%m-%dT%H:%M:%S%.6fZ")
             .to_string();

@@ -7,6 +7,7 @@
 
 use std::time::{Duration, Instant};
 
+use berth_api::cluster::CLUSTER_LEASE;
 use berth_api::{conditions, labels};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, MicroTime, Time};
@@ -14,7 +15,7 @@ use serde_json::json;
 
 use crate::cluster_plan::ClusterPlan;
 use crate::facts::{Cluster, ClusterFacts, Lease, Now};
-use crate::names::{self, managers};
+use crate::names::managers;
 use crate::status;
 use crate::{acceptance, clock};
 use berth_api::GroupVersionResource;
@@ -168,7 +169,7 @@ pub fn lease(cluster: &str) -> Target {
             resource: "leases".to_owned(),
         },
         namespace: Some(cluster.to_owned()),
-        name: names::CLUSTER_LEASE.to_owned(),
+        name: CLUSTER_LEASE.to_owned(),
     }
 }
 
@@ -183,12 +184,12 @@ fn new_lease(cluster: &str, now: Now) -> Write {
                 "apiVersion": "coordination.k8s.io/v1",
                 "kind": "Lease",
                 "metadata": {
-                    "name": names::CLUSTER_LEASE,
+                    "name": CLUSTER_LEASE,
                     "namespace": cluster,
                     "labels": { labels::CLUSTER_NAME: cluster },
                 },
                 "spec": {
-                    "holderIdentity": names::CLUSTER_LEASE,
+                    "holderIdentity": CLUSTER_LEASE,
                     "renewTime": MicroTime(now.wall),
                 },
             }),

@@ -14,9 +14,6 @@ pub const WORK_ROLE: &str = "open-cluster-management:managedcluster:work";
 /// The manifest of these two ClusterRoles.
 pub const AGENT_ROLES_MANIFEST: &str = "manifests/server/agent-roles.yaml";
 
-/// The Lease in a cluster's namespace that its agent renews.
-pub const CLUSTER_LEASE: &str = "managed-cluster-lease";
-
 /// Field managers of server-side apply, one for each reconciler: an apply removes the fields that the same manager owns and does
 /// not repeat.
 pub mod managers {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use berth_api::cluster::CLUSTER_LEASE;
 use berth_api::cluster_set::Membership;
 use berth_api::{ManagedClusterSet, ManagedClusterSetBinding, labels, lenient};
 use jiff::Timestamp;
@@ -239,7 +240,7 @@ impl View {
         if source == Source::Watch && !listing {
             self.sees_leases(now);
         }
-        if object.name() != names::CLUSTER_LEASE {
+        if object.name() != CLUSTER_LEASE {
             return;
         }
         let namespace = object.namespace();

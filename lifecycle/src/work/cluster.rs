@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use berth_api::cluster::CLUSTER_LEASE;
 use berth_api::{labels, room};
 use berth_reconcile::queue::Next;
 use berth_reconcile::{Handle, ROUNDS, Refusal, WriteOutcome, Writer, failed, never_settled, now};
@@ -304,7 +305,7 @@ impl Round<'_> {
                 took <= SLOW && confirmed
             }
             Err(refusal) if refusal.is_absent => {
-                self.on.gone(Kind::Lease, name, names::CLUSTER_LEASE);
+                self.on.gone(Kind::Lease, name, CLUSTER_LEASE);
                 false
             }
             Err(refusal) if matches!(refusal.code, 0 | 429 | 500..) => {

@@ -1,6 +1,7 @@
 //! Clusters that are pending, that the hub could not set up, or whose agents are silent.
 
 use berth_api::ManagedCluster;
+use berth_api::cluster::CLUSTER_LEASE;
 use berth_api::conditions;
 use berth_api::conditions::{TRUE, UNKNOWN};
 use berth_api::reserved::ReservedPrefixes;
@@ -66,7 +67,7 @@ pub(super) fn check(facts: &Facts) -> Vec<Finding> {
         };
         findings.push(Check::UnknownClusters.warning(message).remedy(format!(
             "check that the agents run and reach the hub; the time of the last heartbeat: kubectl get lease -n {first} \
-             managed-cluster-lease"
+             {CLUSTER_LEASE}"
         )));
     }
     findings
