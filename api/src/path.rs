@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use serde_json::Value;
+
 /// The path of SubjectAccessReviews.
 pub const SUBJECT_ACCESS_REVIEWS: &str = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
 
@@ -21,6 +23,12 @@ pub fn segment(text: &str) -> Cow<'_, str> {
         }
     }
     encoded.into()
+}
+
+/// Splits an apiVersion into group and version. The core group is empty.
+#[must_use]
+pub fn group_version(api_version: &str) -> (&str, &str) {
+    api_version.split_once('/').unwrap_or(("", api_version))
 }
 
 /// Returns the path of a group, such as `/api` and `/apis/apps`. The core group is empty.
@@ -60,6 +68,17 @@ pub fn object_path(
     path
 }
 
+/// Returns the path of an object of this resource, by its apiVersion, name and namespace. Without a namespace the object is
+/// cluster-scoped. `None`: the object has no apiVersion or no name.
+#[must_use]
+pub fn path_of(object: &Value, resource: &str) -> Option<String> {
+    let metadata = &object["metadata"];
+    let (group, version) = group_version(object["apiVersion"].as_str()?);
+    let namespace = metadata["namespace"].as_str().unwrap_or_default();
+    let name = metadata["name"].as_str().filter(|it| !it.is_empty())?;
+    Some(object_path((group, version, resource), namespace, name))
+}
+
 /// Encodes a value of a query, such as a selector. It ends no value, and begins no other parameter.
 pub fn query_value(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
@@ -75,6 +94,8 @@ pub fn query_value(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -110,6 +131,34 @@ mod tests {
             "/api/v1/namespaces/n/pods/a"
         );
         assert_eq!(version_path("g.io/x", "v1"), "/apis/g.io%2Fx/v1");
+    }
+
+    #[test]
+    fn an_object_has_a_path_if_it_has_an_api_version_and_a_name() {
+        let object = |api_version: Value, namespace: Value, name: Value| {
+            let metadata = json!({"name": name, "namespace": namespace});
+            json!({"apiVersion": api_version, "metadata": metadata})
+        };
+        for (object, expected) in [
+            (
+                object("v1".into(), "n".into(), "a".into()),
+                Some("/api/v1/namespaces/n/ks/a"),
+            ),
+            (
+                object("g.io/v1".into(), Value::Null, "a:b".into()),
+                Some("/apis/g.io/v1/ks/a:b"),
+            ),
+            (
+                object("g.io/v1".into(), "n".into(), "a/b".into()),
+                Some("/apis/g.io/v1/namespaces/n/ks/a%2Fb"),
+            ),
+            (object("v1".into(), "n".into(), Value::Null), None),
+            (object("v1".into(), "n".into(), "".into()), None),
+            (object(Value::Null, "n".into(), "a".into()), None),
+            (Value::Null, None),
+        ] {
+            assert_eq!(path_of(&object, "ks").as_deref(), expected, "{object}");
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::io::Read;
 use std::path::Path;
 
 use anyhow::{Context, bail, ensure};
+use berth_api::path::group_version;
 use berth_rbac::implied_groups;
 use berth_review::{Webhook, documents};
 use serde_json::{Value, json};
@@ -104,7 +105,7 @@ fn review(args: &Args, object: Value, old: Option<&Value>) -> anyhow::Result<Val
         );
         return with_user(args, object);
     }
-    let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
+    let (group, version) = group_version(&api_version);
     let is_its = |webhook: &Webhook| {
         (webhook.group(), webhook.version(), webhook.kind()) == (group, version, kind.as_str())
     };

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use berth_hub::object_path;
+use berth_api::path;
 use http::header::{CONTENT_TYPE, WARNING};
 use http::{Method, Request};
 use http_body_util::BodyExt;
@@ -192,16 +192,8 @@ fn unquoted(warning: &str) -> String {
 
 /// The path of an object, for the kinds that the demo uses.
 fn path_of(object: &Value) -> anyhow::Result<String> {
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let (api_version, kind) = (text(&object["apiVersion"]), text(&object["kind"]));
-    let name = text(&object["metadata"]["name"]);
-    let namespace = text(&object["metadata"]["namespace"]);
-    let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
+    let kind = object["kind"].as_str().context("an object without kind")?;
     // All these kinds have regular plurals.
     let plural = format!("{}s", kind.to_lowercase());
-    anyhow::ensure!(
-        !kind.is_empty() && !name.is_empty(),
-        "an object without kind or name"
-    );
-    Ok(object_path((group, version, &plural), &namespace, &name))
+    path::path_of(object, &plural).context("an object without apiVersion or name")
 }

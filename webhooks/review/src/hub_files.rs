@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use berth_api::cluster::ManagedCluster;
 use berth_api::cluster_set::ManagedClusterSet;
 use berth_api::cluster_set_binding::ManagedClusterSetBinding;
+use berth_api::path::group_version;
 use berth_api::{groups, labels};
 use berth_rbac::Policy;
 use berth_rules::path::explain_field;
@@ -153,7 +154,7 @@ impl HubFiles {
                 "{path}apiVersion and kind: a Kubernetes object needs both, as strings"
             )));
         };
-        let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
+        let (group, version) = group_version(&api_version);
         match (group, version, kind.as_str()) {
             // Lists of other groups, and other kinds whose name ends with `List`, are ignored as a whole.
             ("" | groups::RBAC | groups::CLUSTER, _, kind)

@@ -1,6 +1,6 @@
 //! Applying manifests, and the paths of objects.
 
-use berth_api::path::{object_path, version_path};
+use berth_api::path::{group_version, object_path, version_path};
 use berth_manifests::files;
 use berth_manifests::webhooks::WEBHOOKS;
 use serde_json::Value;
@@ -67,21 +67,23 @@ pub fn kind_of(object: &Value) -> (&'static str, bool) {
 
 /// The path of all objects of this one's kind and namespace.
 pub fn collection_of(object: &Value) -> String {
-    let version = object["apiVersion"].as_str().unwrap();
-    let (group, version) = version.split_once('/').unwrap_or(("", version));
+    path_to(object, "")
+}
+
+/// The path of this object.
+pub fn path_of(object: &Value) -> String {
+    path_to(object, object["metadata"]["name"].as_str().unwrap())
+}
+
+fn path_to(object: &Value, name: &str) -> String {
+    let (group, version) = group_version(object["apiVersion"].as_str().unwrap());
     let (resource, is_namespaced) = kind_of(object);
     let namespace = match &object["metadata"]["namespace"] {
         _ if !is_namespaced => "",
         Value::String(namespace) => namespace,
         _ => "default",
     };
-    object_path((group, version, resource), namespace, "")
-}
-
-/// The path of this object.
-pub fn path_of(object: &Value) -> String {
-    let name = object["metadata"]["name"].as_str().unwrap();
-    format!("{}/{name}", collection_of(object))
+    object_path((group, version, resource), namespace, name)
 }
 
 impl Cluster {

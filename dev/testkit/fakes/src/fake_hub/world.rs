@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use berth_api::groups::CLUSTER;
+use berth_api::path::{SUBJECT_ACCESS_REVIEWS, path_of};
 use berth_rbac::{Policy, Subject, Verdict};
 use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full};
@@ -15,8 +17,6 @@ use crate::repository;
 
 /// The user that the token authenticates.
 const GATE: &str = "system:serviceaccount:open-cluster-management-hub:registration-webhook-sa";
-
-const CLUSTER: &str = "cluster.open-cluster-management.io";
 
 /// The gate's rights, as in the ClusterRole of the manifests: verb, API group and resource.
 const RIGHTS: [(&str, &str, &str); 5] = [
@@ -93,18 +93,9 @@ impl World {
                 let binding = serde_json::from_value(object).unwrap();
                 return policy.upsert_cluster_role_binding(binding).unwrap();
             }
-            "Namespace" => "/api/v1/namespaces".to_owned(),
-            _ => {
-                let api = object["apiVersion"].as_str().unwrap();
-                let namespace = match object["metadata"]["namespace"].as_str() {
-                    Some(namespace) => format!("namespaces/{namespace}/"),
-                    None => String::new(),
-                };
-                format!("/apis/{api}/{namespace}{}s", kind.to_lowercase())
-            }
+            // All other kinds have regular plurals.
+            kind => path_of(&object, &format!("{}s", kind.to_lowercase())).unwrap(),
         };
-        let name = object["metadata"]["name"].as_str().unwrap();
-        let path = format!("{path}/{name}");
         self.objects.get_mut().unwrap().insert(path, object);
     }
 
@@ -170,7 +161,6 @@ impl World {
     }
 
     fn right_answer(&self, asked: &HubRequest) -> Response<Full<Bytes>> {
-        const REVIEWS: &str = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
         let Some((verb, group, resource, name)) = request_info(asked) else {
             return text(404, "404 page not found\n");
         };
@@ -179,7 +169,7 @@ impl World {
         }
         match verb {
             "create" => {
-                assert_eq!(asked.path, REVIEWS);
+                assert_eq!(asked.path, SUBJECT_ACCESS_REVIEWS);
                 reviewed(asked, self.review(&asked.body["spec"]))
             }
             "get" => match self.objects.lock().unwrap().get(&asked.path) {
