@@ -46,13 +46,13 @@ const MAX_STEPS: u32 = 16;
 
 /// How an object ended.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Outcome {
+pub enum ApplyOutcome {
     /// The object is as the manifest says, as far as the strategy asks.
     Applied(Done),
     /// The strategy is ReadOnly and the object does not exist. The condition Applied is True.
     Missing,
     /// A request was refused.
-    Failed(Failure),
+    Failed(ApplyFailure),
 }
 
 /// An applied object.
@@ -72,7 +72,7 @@ pub struct Done {
 
 /// A refusal, as reason and message of the condition Applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure {
+pub struct ApplyFailure {
     /// The reason.
     pub reason: &'static str,
     /// The whole message: OCM's words, then the remedy.
@@ -236,10 +236,10 @@ impl Applying {
 
     /// Returns the next request, given the response to the last one. The first call has no response; or [`Response::NotFound`], if
     /// the caller knows from a synchronized watch that the object does not exist, or [`Response::Found`] with the object.
-    pub fn next(&mut self, last: Option<Response>) -> Step<Outcome> {
+    pub fn next(&mut self, last: Option<Response>) -> Step<ApplyOutcome> {
         self.steps += 1;
         if self.steps > MAX_STEPS {
-            return Step::Done(Outcome::Failed(self.failure(
+            return Step::Done(ApplyOutcome::Failed(self.failure(
                 "the object changes faster than it can be written",
                 Retry::Backoff,
             )));
@@ -269,14 +269,14 @@ impl Applying {
         }
     }
 
-    fn read(&mut self) -> Step<Outcome> {
+    fn read(&mut self) -> Step<ApplyOutcome> {
         self.asked = Asked::Read;
         Step::Get
     }
 
-    fn create(&mut self) -> Step<Outcome> {
+    fn create(&mut self) -> Step<ApplyOutcome> {
         if matches!(self.strategy, Strategy::ReadOnly) {
-            return Step::Done(Outcome::Missing);
+            return Step::Done(ApplyOutcome::Missing);
         }
         self.asked = Asked::Content;
         let body = self.body_to_create();
@@ -297,7 +297,7 @@ impl Applying {
 
     /// Decides by the object as it is. `wrote`: it is the response to this write, so what still differs of it is how the API server
     /// stores it.
-    fn decide(&mut self, live: &Value, wrote: Option<Asked>) -> Step<Outcome> {
+    fn decide(&mut self, live: &Value, wrote: Option<Asked>) -> Step<ApplyOutcome> {
         let text = |field: &str| {
             let metadata = &live["metadata"];
             metadata[field].as_str().unwrap_or_default().to_owned()
@@ -319,7 +319,7 @@ impl Applying {
             body["metadata"]["resourceVersion"] = live["metadata"]["resourceVersion"].clone();
         }
         let Some(write) = plan.write else {
-            return Step::Done(Outcome::Applied(Done {
+            return Step::Done(ApplyOutcome::Applied(Done {
                 uid: text("uid"),
                 resource_version: text("resourceVersion"),
                 written: self.written,
@@ -349,7 +349,7 @@ impl Applying {
         step
     }
 
-    fn refused(&mut self, refusal: &Refusal) -> Step<Outcome> {
+    fn refused(&mut self, refusal: &Refusal) -> Step<ApplyOutcome> {
         if refusal.is_already_there() {
             return self.read();
         }

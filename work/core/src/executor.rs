@@ -9,7 +9,7 @@ mod tests;
 use berth_api::work::{ExecutorSubjectType, ManifestWorkExecutor};
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessReviewSpec};
 
-use crate::apply::{Failure, Retry, failure};
+use crate::apply::{ApplyFailure, Retry, failure};
 use crate::{Holding, Mapped};
 
 /// The API group of RBAC objects.
@@ -28,7 +28,7 @@ pub struct Account {
 ///
 /// # Errors
 /// The executor is not a service account. No object of the ManifestWork may be applied.
-pub fn account(executor: Option<&ManifestWorkExecutor>) -> Result<Option<Account>, Failure> {
+pub fn account(executor: Option<&ManifestWorkExecutor>) -> Result<Option<Account>, ApplyFailure> {
     let Some(executor) = executor else {
         return Ok(None);
     };
@@ -97,7 +97,7 @@ impl Account {
     }
 
     /// The failure of an object that the account may not write.
-    pub fn refused(&self, object: &Mapped, verb: &str) -> Failure {
+    pub fn refused(&self, object: &Mapped, verb: &str) -> ApplyFailure {
         let user = self.user();
         failure(
             format!(
@@ -109,7 +109,7 @@ impl Account {
     }
 
     /// The failure of an RBAC object that grants more than the account has. `why` is the API server's message.
-    pub fn escalates(&self, object: &Mapped, why: &str) -> Failure {
+    pub fn escalates(&self, object: &Mapped, why: &str) -> ApplyFailure {
         failure(
             format!(
                 "{}, error: permission escalation, will try again in 1m0s; {why}",
@@ -120,7 +120,7 @@ impl Account {
     }
 
     /// Returns the failure of an object that the API server, or its admission, does not let the account write. `why` is its message.
-    pub fn forbidden(&self, object: &Mapped, why: &str) -> Failure {
+    pub fn forbidden(&self, object: &Mapped, why: &str) -> ApplyFailure {
         if may_escalate(object) {
             return self.escalates(object, why);
         }
@@ -131,7 +131,7 @@ impl Account {
     }
 
     /// Returns the failure of an RBAC object whose creation as the account, as a dry run, failed for another reason.
-    pub fn unchecked(&self, object: &Mapped, why: &str) -> Failure {
+    pub fn unchecked(&self, object: &Mapped, why: &str) -> ApplyFailure {
         failure(
             format!(
                 "{}, error: it is not known whether it is a permission escalation, will try again in 1m0s; a dry run as {} failed: {why}",
@@ -180,7 +180,7 @@ pub fn depends_on_writer(object: &Mapped) -> bool {
 
 /// Returns the failure of a CertificateSigningRequest: the API server stores who created it, and who approves it goes by that. It would be
 /// the agent. Not for an agent that impersonates executors.
-pub fn names_the_writer(object: &Mapped) -> Option<Failure> {
+pub fn names_the_writer(object: &Mapped) -> Option<ApplyFailure> {
     let named = object.prescribed.group() == "certificates.k8s.io"
         && object.resource == "certificatesigningrequests";
     named.then(|| {
@@ -197,7 +197,7 @@ pub fn names_the_writer(object: &Mapped) -> Option<Failure> {
 /// Returns the failure of an object of the agent itself. A ManifestWork with an executor must not write such an object, because the
 /// executor would otherwise have the permissions of the agent. The agent's objects are those in its namespace, the namespace itself, AppliedManifestWorks,
 /// Klusterlets, and cluster-wide roles and bindings whose names begin with `open-cluster-management:`.
-pub fn agents_own(object: &Mapped, agent_namespace: &str) -> Option<Failure> {
+pub fn agents_own(object: &Mapped, agent_namespace: &str) -> Option<ApplyFailure> {
     let name = object.prescribed.name.as_str();
     let own = match (object.prescribed.group(), object.resource.as_str()) {
         ("", "namespaces") => name == agent_namespace,

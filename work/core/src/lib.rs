@@ -5,7 +5,7 @@
 //!
 //! # Applying
 //! [`prescribed()`] reads a manifest, discovery adds its resource ([`Prescribed::mapped`]), and [`Applying`] is a state machine from
-//! there to an [`Outcome`]: it returns one [`Step`] after another, and gets the [`Response`] to each. [`Applying::differs`] judges an object
+//! there to an [`ApplyOutcome`]: it returns one [`Step`] after another, and gets the [`Response`] to each. [`Applying::differs`] judges an object
 //! from a watch without any request. [`Removing`] is the machine that removes what is no longer prescribed: [`stale()`] finds it.
 //! [`eviction()`] decides on AppliedManifestWorks whose ManifestWork is missing, [`labels_due`] on their labels, and [`Contest`] on writes to
 //! them that another agent undoes.
@@ -66,7 +66,7 @@ pub mod testing;
 mod waiting;
 
 pub use applied::{Listed, Stale, identity, recorded, stale};
-pub use apply::{Applying, Cuts, Cutting, Done, Failure, Outcome, Retry};
+pub use apply::{ApplyFailure, ApplyOutcome, Applying, Cuts, Cutting, Done, Retry};
 pub use contest::{Contest, Patience};
 pub use differs::{Difference, Differences, Settled, Verdict};
 pub use eviction::{Eviction, Hold, HubView, eviction};

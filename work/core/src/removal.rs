@@ -11,7 +11,7 @@ mod tests;
 use berth_api::work::AppliedManifestResourceMeta;
 use serde_json::{Value, json};
 
-use crate::apply::Failure;
+use crate::apply::ApplyFailure;
 use crate::owner::{is_applied_manifest_work, references};
 use crate::{Response, Retry, Step, apply};
 
@@ -27,7 +27,7 @@ pub enum Removal {
     /// as they are known.
     Pending(Box<[String]>),
     /// A request was refused: the object stays in status.appliedResources.
-    Failed(Failure),
+    Failed(ApplyFailure),
 }
 
 /// The state machine of one removal.

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 pub use server::Server;
 
-use crate::{Applying, Mapped, Outcome, Owner, Settled, Step, prescribed};
+use crate::{ApplyOutcome, Applying, Mapped, Owner, Settled, Step, prescribed};
 
 /// An owner that holds its objects.
 pub fn owner(name: &str) -> Owner {
@@ -36,7 +36,7 @@ pub fn strategy(json: Value) -> Option<UpdateStrategy> {
 }
 
 /// Drives a machine to its end. Returns the outcome and the requests, by name.
-pub fn drive(machine: &mut Applying, server: &mut Server) -> (Outcome, Vec<&'static str>) {
+pub fn drive(machine: &mut Applying, server: &mut Server) -> (ApplyOutcome, Vec<&'static str>) {
     let mut requests = Vec::new();
     let mut response = None;
     loop {
@@ -67,7 +67,7 @@ pub fn apply(
     how: Value,
     owner: Owner,
     settled: Settled,
-) -> (Outcome, Vec<&'static str>) {
+) -> (ApplyOutcome, Vec<&'static str>) {
     let strategy = strategy(how);
     let mut machine =
         Applying::new(mapped(manifest), strategy.as_ref(), owner, settled, None).unwrap();
@@ -75,9 +75,9 @@ pub fn apply(
 }
 
 /// The settled state of an outcome that must be applied.
-pub fn settled(outcome: Outcome) -> Settled {
+pub fn settled(outcome: ApplyOutcome) -> Settled {
     match outcome {
-        Outcome::Applied(done) => done.settled,
+        ApplyOutcome::Applied(done) => done.settled,
         other => panic!("{other:?}"),
     }
 }

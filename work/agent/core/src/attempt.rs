@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use berth_work_core::{Applying, Failure, Outcome, Response, Retry, Step};
+use berth_work_core::{ApplyFailure, ApplyOutcome, Applying, Response, Retry, Step};
 use k8s_openapi::api::authorization::v1::SubjectAccessReviewSpec;
 
 use super::checks::Access;
@@ -56,7 +56,7 @@ pub(crate) trait Asking {
 #[derive(Debug)]
 pub struct Request {
     /// What is sent.
-    pub step: Step<Outcome>,
+    pub step: Step<ApplyOutcome>,
     /// The user in whose name it is sent, unless it only reads; `None`: the agent itself.
     pub user: Option<String>,
     /// It is sent as a dry run.
@@ -120,9 +120,9 @@ enum Stage {
     /// The next step is being worked out.
     Computing,
     /// May the executor delete the object?
-    Delete(Box<Applying>, Step<Outcome>, Who),
+    Delete(Box<Applying>, Step<ApplyOutcome>, Who),
     /// The executor was asked to make the very request, as a dry run.
-    Rehearsed(Box<Applying>, Step<Outcome>, Who),
+    Rehearsed(Box<Applying>, Step<ApplyOutcome>, Who),
     /// A step was sent.
     Sent(Box<Applying>),
     Ended,
@@ -132,7 +132,7 @@ enum Stage {
 #[derive(Debug)]
 pub struct Tried {
     /// The result for the object.
-    pub outcome: Outcome,
+    pub outcome: ApplyOutcome,
     /// What had differed, if the object was applied before.
     pub repairs: Option<String>,
     /// What may be reported of the object.
@@ -154,7 +154,7 @@ pub struct NoAnswer {
 
 impl Request {
     /// A write as this user, as a dry run.
-    pub(crate) fn rehearsal(step: Step<Outcome>, user: String) -> Self {
+    pub(crate) fn rehearsal(step: Step<ApplyOutcome>, user: String) -> Self {
         Self {
             step,
             user: Some(user),
@@ -209,7 +209,7 @@ impl Attempt {
             Err(failure) => return Some(failed(failure)),
         };
         if let Step::Done(outcome) = step {
-            if let Outcome::Applied(done) = &outcome {
+            if let ApplyOutcome::Applied(done) = &outcome {
                 self.entry.settle(done.settled.clone());
             }
             return Some(Need::Done(Tried {
@@ -231,7 +231,12 @@ impl Attempt {
     }
 
     /// Sends a step: as the executor if the agent impersonates executors, and else as the agent.
-    fn send(&mut self, view: &View, machine: Box<Applying>, step: Step<Outcome>) -> Need<Tried> {
+    fn send(
+        &mut self,
+        view: &View,
+        machine: Box<Applying>,
+        step: Step<ApplyOutcome>,
+    ) -> Need<Tried> {
         let writer = match writer(&self.entry, view.settings.impersonates_executors) {
             Ok(writer) => writer,
             Err(failure) => return failed(failure),
@@ -245,7 +250,7 @@ impl Attempt {
     }
 
     fn unsettled(&self) -> Need<Tried> {
-        failed(Failure {
+        failed(ApplyFailure {
             reason: berth_api::conditions::manifest::APPLIED_FAILED,
             message: format!(
                 "Failed to apply manifest: the {} {:?} does not settle: other clients change it at the same time",
@@ -339,21 +344,21 @@ impl Asking for Attempt {
 }
 
 /// The user that writes the objects of a ManifestWork. `None`: the agent itself.
-fn writer(entry: &Entry, impersonates: bool) -> Result<Option<String>, Failure> {
+fn writer(entry: &Entry, impersonates: bool) -> Result<Option<String>, ApplyFailure> {
     if !impersonates {
         return Ok(None);
     }
     let Some(account) = berth_work_core::executor::account(entry.executor())? else {
         return Ok(None);
     };
-    user(&account).map(Some).ok_or_else(|| Failure {
+    user(&account).map(Some).ok_or_else(|| ApplyFailure {
         reason: berth_api::conditions::manifest::APPLIED_FAILED,
         message: "Failed to apply manifest: the name of the executor is invalid".to_owned(),
         retry: Retry::OnChange,
     })
 }
 
-fn failed(failure: Failure) -> Need<Tried> {
+fn failed(failure: ApplyFailure) -> Need<Tried> {
     Need::Done(Tried::failed(failure))
 }
 
@@ -373,9 +378,9 @@ impl Tried {
     }
 
     /// The executor may write the object, which failed.
-    fn failed(failure: Failure) -> Self {
+    fn failed(failure: ApplyFailure) -> Self {
         Self {
-            outcome: Outcome::Failed(failure),
+            outcome: ApplyOutcome::Failed(failure),
             repairs: None,
             access: Access::Open,
         }

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use berth_work_core::{Applying, Failure, Outcome, Response, Retry, Step};
+use berth_work_core::{ApplyFailure, ApplyOutcome, Applying, Response, Retry, Step};
 
 use super::executor::{Ruling, rule};
 use super::objects::{Entry, Evaluator, Former};
@@ -32,7 +32,7 @@ pub(crate) enum Part {
 
 /// A step that was worked out.
 #[derive(Debug)]
-pub struct Computed(pub(crate) Result<(Box<Applying>, Step<Outcome>, Ruling), Failure>);
+pub struct Computed(pub(crate) Result<(Box<Applying>, Step<ApplyOutcome>, Ruling), ApplyFailure>);
 
 // === impl Compute ===
 
@@ -42,7 +42,7 @@ impl Compute {
         Computed(self.step())
     }
 
-    fn step(self) -> Result<(Box<Applying>, Step<Outcome>, Ruling), Failure> {
+    fn step(self) -> Result<(Box<Applying>, Step<ApplyOutcome>, Ruling), ApplyFailure> {
         let mut machine = match self.part {
             Part::First { before, evaluator } => {
                 Box::new(machine(&self.entry, before.as_ref(), &evaluator)?)
@@ -63,11 +63,11 @@ fn machine(
     entry: &Entry,
     before: Option<&Former>,
     evaluator: &Evaluator,
-) -> Result<Applying, Failure> {
+) -> Result<Applying, ApplyFailure> {
     let applying = entry.applying(before, evaluator);
     let machine = applying.map_err(|unusable| {
         let (reason, message) = unusable.condition();
-        Failure {
+        ApplyFailure {
             reason,
             message,
             retry: Retry::OnChange,

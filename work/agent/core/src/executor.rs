@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use berth_work_core::executor::{self, Account};
 use berth_work_core::{
-    Applying, Failure, Holding, Mapped, Outcome, Owner, Response, Settled, Step,
+    ApplyFailure, ApplyOutcome, Applying, Holding, Mapped, Owner, Response, Settled, Step,
 };
 use k8s_openapi::api::authorization::v1::SubjectAccessReviewSpec;
 
@@ -18,7 +18,7 @@ use super::view::View;
 #[derive(Debug)]
 pub(crate) struct Denied {
     /// Why.
-    pub failure: Failure,
+    pub failure: ApplyFailure,
     /// It may read the object.
     pub may_read: bool,
 }
@@ -74,7 +74,7 @@ impl Permission {
         }
     }
 
-    fn begin(&self, view: &View) -> Result<Option<Who>, Failure> {
+    fn begin(&self, view: &View) -> Result<Option<Who>, ApplyFailure> {
         let Some(account) = executor::account(self.entry.executor())? else {
             return Ok(None);
         };
@@ -197,7 +197,7 @@ impl Asking for Permission {
 
 /// Only a success and "already exists", which the API server says after its check, show that an object grants no more than the account has.
 /// A binding whose role does not exist is refused, too: the role could grant anything later.
-fn escalates(who: &Who, response: &Response, words: Option<String>) -> Option<Failure> {
+fn escalates(who: &Who, response: &Response, words: Option<String>) -> Option<ApplyFailure> {
     let Who { account, object } = who;
     match response {
         Response::Written(_) | Response::Found(_) => None,
@@ -231,12 +231,12 @@ pub(crate) enum Ruling {
     /// It is sent by the executor first, as a dry run of the very request.
     Rehearse(Who, String),
     /// The executor may not make it.
-    Refused(Failure),
+    Refused(ApplyFailure),
 }
 
 /// Decides about a write. An object whose kind depends on who writes it is written by the executor first, as a dry run of the very request. A
 /// deletion, also one to create the object anew, takes the verb `delete`.
-pub(crate) fn rule(entry: &Entry, step: &Step<Outcome>) -> Ruling {
+pub(crate) fn rule(entry: &Entry, step: &Step<ApplyOutcome>) -> Ruling {
     let account = match executor::account(entry.executor()) {
         Ok(None) => return Ruling::Send,
         Ok(Some(account)) => account,

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use berth_work_core::report::Applied;
 use berth_work_core::spending::Spending;
-use berth_work_core::{Differences, Failure, Outcome, Response, Retry, Unusable};
+use berth_work_core::{ApplyFailure, ApplyOutcome, Differences, Response, Retry, Unusable};
 
 use super::attempt::{Attempt, NoAnswer, Start, Tried};
 use super::checks::Access;
@@ -306,7 +306,7 @@ impl View {
         let mut notices = Vec::new();
         let (mut news, mut failed) = (None, None);
         if let Ok(Tried {
-            outcome: Outcome::Applied(done),
+            outcome: ApplyOutcome::Applied(done),
             ..
         }) = ended
             && done.written
@@ -325,7 +325,7 @@ impl View {
             slot.access = tried.access.clone();
         }
         match ended.as_ref().map(|it| (&it.outcome, &it.repairs)) {
-            Ok((Outcome::Applied(done), repairs)) => {
+            Ok((ApplyOutcome::Applied(done), repairs)) => {
                 slot.completes();
                 if done.written
                     && let Some(fields) = repairs
@@ -339,10 +339,10 @@ impl View {
                     }
                 }
             }
-            Ok((Outcome::Missing, _)) => slot.completes(),
-            Ok((Outcome::Failed(failure), _)) => failed = Some((failure.clone(), true)),
+            Ok((ApplyOutcome::Missing, _)) => slot.completes(),
+            Ok((ApplyOutcome::Failed(failure), _)) => failed = Some((failure.clone(), true)),
             Err(error) => {
-                let failure = Failure {
+                let failure = ApplyFailure {
                     reason: berth_api::conditions::manifest::APPLIED_FAILED,
                     message: format!("Failed to apply manifest: {}", error.error),
                     retry: Retry::Backoff,

@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 
 use berth_api::plan::Write;
 use berth_api::work::AppliedManifestResourceMeta;
-use berth_work_core::{Outcome, Response, Step};
+use berth_work_core::{ApplyOutcome, Response, Step};
 
 use super::attempt::{Answer, Ask, Asking, Attempt, Need, NoAnswer, Request, Tried};
 use super::executor::{Denied, Permission};
@@ -468,7 +468,7 @@ fn drive<A: Asking>(
 
 fn read() -> Ask {
     Ask::Send(Request {
-        step: Step::<Outcome>::Get,
+        step: Step::<ApplyOutcome>::Get,
         user: None,
         is_rehearsal: false,
     })

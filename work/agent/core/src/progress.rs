@@ -7,7 +7,7 @@ use berth_api::conditions::{TRUE, condition_of, manifest_work::COMPLETE};
 use berth_api::work::{AppliedManifestResourceMeta, ManifestResourceMeta, ManifestWork};
 use berth_work_core::executor::Account;
 use berth_work_core::report::Applied;
-use berth_work_core::{Failure, Retry};
+use berth_work_core::{ApplyFailure, Retry};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use super::checks::{Access, Checks};
@@ -196,7 +196,7 @@ impl Slot {
     }
 
     /// Notes that the manifest could not be applied.
-    pub fn fails(&mut self, failure: &Failure, now: Instant, spread: f64) {
+    pub fn fails(&mut self, failure: &ApplyFailure, now: Instant, spread: f64) {
         self.waits(failure.retry, now, spread);
         self.applied = Some(failed(failure));
     }
@@ -268,7 +268,7 @@ fn has_ended(conditions: &[Condition]) -> bool {
 }
 
 /// A failure as the status reports it.
-pub(crate) fn failed(failure: &Failure) -> Applied {
+pub(crate) fn failed(failure: &ApplyFailure) -> Applied {
     Applied::Failed {
         reason: failure.reason,
         message: failure.message.clone(),

@@ -10,7 +10,7 @@ use berth_api::work::{ManifestResourceMeta, ManifestWork};
 use berth_work_core::config::Configs;
 use berth_work_core::order::{LAST, rank};
 use berth_work_core::report::Applied;
-use berth_work_core::{Failure, Holding, Owner, Prescribed, Retry, Unusable, prescribed};
+use berth_work_core::{ApplyFailure, Holding, Owner, Prescribed, Retry, Unusable, prescribed};
 
 use super::checks::{Access, Checks};
 use super::mapping::{Mapped, Unmapped};
@@ -264,7 +264,7 @@ fn empty(ordinal: usize) -> ManifestResourceMeta {
 
 fn unusable_slot(ordinal: usize, meta: ManifestResourceMeta, unusable: &Unusable) -> Slot {
     let (reason, message) = unusable.condition();
-    let applied = failed(&Failure {
+    let applied = failed(&ApplyFailure {
         reason,
         message,
         retry: Retry::OnChange,
@@ -330,7 +330,7 @@ pub(crate) mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
 
     use berth_api::work::Manifest;
-    use berth_work_core::{Done, Outcome, Settled};
+    use berth_work_core::{ApplyOutcome, Done, Settled};
     use serde_json::{Value, json};
 
     use super::super::attempt::Tried;
@@ -374,7 +374,7 @@ pub(crate) mod tests {
     }
 
     fn fails(view: &mut View, at: usize, now: Instant) {
-        let failure = Failure {
+        let failure = ApplyFailure {
             reason: berth_api::conditions::manifest::APPLIED_FAILED,
             message: "no".to_owned(),
             retry: Retry::Backoff,
@@ -453,7 +453,7 @@ pub(crate) mod tests {
             differences: Default::default(),
         };
         let ended = Ok(Tried {
-            outcome: Outcome::Applied(done),
+            outcome: ApplyOutcome::Applied(done),
             repairs: None,
             access: Access::Open,
         });

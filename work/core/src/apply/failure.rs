@@ -6,7 +6,7 @@ mod tests;
 use berth_api::conditions::manifest::APPLIED_FAILED;
 use berth_api::text::shorten;
 
-use super::{Applying, Failure, Outcome, Retry};
+use super::{ApplyFailure, ApplyOutcome, Applying, Retry};
 use crate::report::LONGEST_ERROR;
 use crate::{Mapped, Refusal, Step};
 
@@ -19,7 +19,7 @@ const MAX_CONFLICTS: usize = 3;
 
 impl Applying {
     /// A failure of this object.
-    pub(super) fn failure(&self, why: &str, retry: Retry) -> Failure {
+    pub(super) fn failure(&self, why: &str, retry: Retry) -> ApplyFailure {
         let object = &self.object.prescribed;
         let place = match self.object.namespace.as_str() {
             "" => object.name.clone(),
@@ -29,13 +29,13 @@ impl Applying {
     }
 
     /// A write of this object was refused.
-    pub(super) fn failed(&self, refusal: &Refusal) -> Step<Outcome> {
-        Step::Done(Outcome::Failed(rejected(refusal, Some(&self.object))))
+    pub(super) fn failed(&self, refusal: &Refusal) -> Step<ApplyOutcome> {
+        Step::Done(ApplyOutcome::Failed(rejected(refusal, Some(&self.object))))
     }
 }
 
 /// The failure of a refused request. `object`: what was to be written.
-pub(crate) fn rejected(refusal: &Refusal, object: Option<&Mapped>) -> Failure {
+pub(crate) fn rejected(refusal: &Refusal, object: Option<&Mapped>) -> ApplyFailure {
     let message = match refusal.message.as_str() {
         "" => format!(
             "the API server answered {} {}",
@@ -60,8 +60,8 @@ pub(crate) fn rejected(refusal: &Refusal, object: Option<&Mapped>) -> Failure {
 }
 
 /// A failure in OCM's words.
-pub(crate) fn failure(why: String, retry: Retry) -> Failure {
-    Failure {
+pub(crate) fn failure(why: String, retry: Retry) -> ApplyFailure {
+    ApplyFailure {
         reason: APPLIED_FAILED,
         message: shorten(&format!("{FAILED}{why}"), LONGEST_ERROR).into_owned(),
         retry,

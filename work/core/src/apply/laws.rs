@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{Applying, Outcome, Response, Settled};
+use super::{ApplyOutcome, Applying, Response, Settled};
 use crate::testing::{Server, apply, drive, mapped, owner, settled, strategy};
 
 /// Small values of any shape, with the lists that the model merges.
@@ -156,7 +156,7 @@ proptest! {
         let Ok(mut machine) = machine else { return Ok(()) };
         let (outcome, requests) = drive(&mut machine, &mut server);
         prop_assert!(requests.len() <= 8, "{:?}", requests);
-        if let Outcome::Applied(_) = outcome {
+        if let ApplyOutcome::Applied(_) = outcome {
             let remembered = settled(outcome);
             let (again, requests) = apply(&mut server, &manifest, how, owner("w"), remembered.clone());
             prop_assert_eq!(requests, ["get"], "{:?}", again);

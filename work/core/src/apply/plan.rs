@@ -35,9 +35,9 @@ pub(super) enum Write {
     /// managedFields.
     Move(Value),
     /// Labels and annotations are removed, by a patch or by a whole object.
-    Remove(Step<super::Outcome>),
+    Remove(Step<super::ApplyOutcome>),
     /// The owner references, as a patch or as a whole object.
-    Owners(Step<super::Outcome>),
+    Owners(Step<super::ApplyOutcome>),
 }
 
 /// What an object needs.
@@ -303,7 +303,7 @@ impl Applying {
     }
 
     /// Deletes the object, to create it anew.
-    pub(super) fn recreate(&mut self) -> Step<super::Outcome> {
+    pub(super) fn recreate(&mut self) -> Step<super::ApplyOutcome> {
         self.recreated = true;
         match self.live.take() {
             Some((uid, version)) => {

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::cuts::Ignored;
 use super::failure::is_immutable;
 use super::strategy::Strategy;
-use super::{Applying, Asked, Outcome};
+use super::{ApplyOutcome, Applying, Asked};
 use crate::compare::branches;
 use crate::compare::{Node, below, roots};
 use crate::ignore;
@@ -80,7 +80,7 @@ impl Applying {
     }
 
     /// Begins with the dry runs, for the object as it is.
-    pub(super) fn try_first(&mut self, refusal: Refusal, live: &Value) -> Step<Outcome> {
+    pub(super) fn try_first(&mut self, refusal: Refusal, live: &Value) -> Step<ApplyOutcome> {
         let visible = self.visible(live);
         let entries = entries(live);
         let is_built_in = is_built_in(self.object.prescribed.group());
@@ -96,7 +96,7 @@ impl Applying {
     }
 
     /// The next dry run, or the failure after the last one.
-    fn try_next(&mut self, mut trial: Trial) -> Step<Outcome> {
+    fn try_next(&mut self, mut trial: Trial) -> Step<ApplyOutcome> {
         let Some(strays) = trial.left.next() else {
             self.replacing = Replacing::Settled(Vec::new());
             return self.failed(&trial.refusal);
@@ -114,7 +114,7 @@ impl Applying {
     }
 
     /// The dry run went well: what it lacked is claimed.
-    pub(super) fn claim(&mut self) -> Step<Outcome> {
+    pub(super) fn claim(&mut self) -> Step<ApplyOutcome> {
         let Replacing::Trying(trial) = std::mem::take(&mut self.replacing) else {
             return self.read();
         };
@@ -128,7 +128,7 @@ impl Applying {
     }
 
     /// A dry run, or the write in its place, was refused.
-    pub(super) fn try_refused(&mut self, refusal: &Refusal) -> Step<Outcome> {
+    pub(super) fn try_refused(&mut self, refusal: &Refusal) -> Step<ApplyOutcome> {
         match std::mem::take(&mut self.replacing) {
             Replacing::Trying(trial) if refusal.code == 422 => self.try_next(trial),
             // The object has changed.

@@ -24,7 +24,7 @@ fn server_side(more: Value) -> Value {
 
 fn requests(server: &mut Server, manifest: &Value, how: Value) -> Vec<&'static str> {
     let (outcome, requests) = apply(server, manifest, how, owner("w"), Settled::default());
-    assert!(matches!(outcome, Outcome::Applied(_)), "{outcome:?}");
+    assert!(matches!(outcome, ApplyOutcome::Applied(_)), "{outcome:?}");
     requests
 }
 
@@ -172,7 +172,7 @@ fn what_the_api_server_changes_is_written_once() {
         remembered.clone(),
     );
     assert_eq!(sent, ["get"]);
-    assert!(matches!(outcome, Outcome::Applied(done) if done.differences.is_empty()));
+    assert!(matches!(outcome, ApplyOutcome::Applied(done) if done.differences.is_empty()));
     // Another change is found, and the accepted ones do not show.
     server.admission = |_| {};
     server.edit("kubectl", |live| live["spec"]["replicas"] = 5.into());
@@ -198,7 +198,7 @@ fn a_conflict_names_field_and_manager_and_waits_for_a_change() {
         Settled::default(),
     );
     assert_eq!(sent, ["get", "apply"]);
-    let Outcome::Failed(failure) = outcome else {
+    let ApplyOutcome::Failed(failure) = outcome else {
         panic!("{outcome:?}")
     };
     assert_eq!(failure.reason, "AppliedManifestFailed");
@@ -322,7 +322,7 @@ fn the_spec_of_a_pod_is_reported_and_not_written() {
         Settled::default(),
     );
     assert_eq!(sent, ["get", "patch"]);
-    let Outcome::Applied(done) = outcome else {
+    let ApplyOutcome::Applied(done) = outcome else {
         panic!("{outcome:?}")
     };
     assert_eq!(done.differences.count, 1);

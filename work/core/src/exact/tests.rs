@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 
 use crate::differs::Settled;
 use crate::testing::{Server, apply, drive, mapped, owner, strategy};
-use crate::{Applying, Outcome, Response, Step, Verdict};
+use crate::{ApplyOutcome, Applying, Response, Step, Verdict};
 
 const RBAC: &str = "rbac.authorization.k8s.io/v1";
 const NETWORKING: &str = "networking.k8s.io/v1";
@@ -316,7 +316,7 @@ fn a_secret_of_another_type_and_an_immutable_class_are_created_anew() {
             owner("w"),
             Settled::default(),
         );
-        assert!(matches!(outcome, Outcome::Applied(_)), "{outcome:?}");
+        assert!(matches!(outcome, ApplyOutcome::Applied(_)), "{outcome:?}");
         assert_eq!(requests, ["get", "update", "delete", "create"]);
         assert_eq!(server.owner_names(), ["w"]);
     }
@@ -340,7 +340,7 @@ fn an_object_is_not_deleted_for_a_manifest_that_is_invalid() {
         );
         assert_eq!(requests, ["get", "update"], "{sentence}");
         assert!(server.live().is_some(), "{sentence}");
-        let Outcome::Failed(failure) = outcome else {
+        let ApplyOutcome::Failed(failure) = outcome else {
             panic!("{outcome:?}")
         };
         assert_eq!(failure.reason, "AppliedManifestFailed");
@@ -415,7 +415,7 @@ fn line_breaks_in_base64_do_not_differ() {
             Settled::default(),
         );
         assert!(
-            matches!(outcome, Outcome::Applied(done) if done.differences.is_empty()),
+            matches!(outcome, ApplyOutcome::Applied(done) if done.differences.is_empty()),
             "{how}"
         );
         assert_eq!(server.live().unwrap()["data"], stored["data"], "{how}");
@@ -608,7 +608,7 @@ fn a_bundle_without_a_certificate_counts_as_none() {
                 let (outcome, _) =
                     apply(&mut server, &manifest, how, owner("w"), Settled::default());
                 assert!(
-                    matches!(outcome, Outcome::Applied(_)),
+                    matches!(outcome, ApplyOutcome::Applied(_)),
                     "{kind}: {outcome:?}"
                 );
                 let found = server.live().unwrap();
@@ -647,7 +647,7 @@ fn a_changed_role_fails_with_a_remedy() {
     .unwrap();
     let (outcome, requests) = drive(&mut machine, &mut server);
     assert_eq!(requests, ["get", "update"]);
-    let Outcome::Failed(failure) = outcome else {
+    let ApplyOutcome::Failed(failure) = outcome else {
         panic!("{outcome:?}")
     };
     assert_eq!(

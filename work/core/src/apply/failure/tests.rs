@@ -3,7 +3,7 @@ use serde_json::json;
 use crate::differs::Settled;
 use crate::step::Cause;
 use crate::testing::{mapped, owner};
-use crate::{Applying, Outcome, Refusal, Response, Step};
+use crate::{ApplyOutcome, Applying, Refusal, Response, Step};
 
 /// The message of a manifest whose write to the existing object is refused as invalid.
 fn message_of(version: &str, kind: &str, why: &str) -> String {
@@ -32,7 +32,7 @@ fn message_of(version: &str, kind: &str, why: &str) -> String {
     let mut step = machine.next(Some(Response::Found(manifest.clone())));
     loop {
         step = match step {
-            Step::Done(Outcome::Failed(failure)) => return failure.message,
+            Step::Done(ApplyOutcome::Failed(failure)) => return failure.message,
             Step::Done(outcome) => panic!("{outcome:?}"),
             Step::Get => machine.next(Some(Response::Found(manifest.clone()))),
             _ => machine.next(Some(Response::Refused(refusal.clone()))),

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::testing::{Server, apply, drive, mapped, owner, settled, strategy};
-use crate::{Applying, Outcome, Settled};
+use crate::{ApplyOutcome, Applying, Settled};
 
 fn deployment(spec: Value) -> Value {
     json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a", "namespace": "n"}, "spec": spec})
@@ -135,7 +135,7 @@ fn a_branch_that_cannot_have_both_is_replaced() {
             let (mut server, settled) = drift(&ours, &theirs, &how);
             let (outcome, requests) = apply(&mut server, &ours, how, owner("w"), settled);
             assert!(
-                matches!(outcome, Outcome::Applied(_)),
+                matches!(outcome, ApplyOutcome::Applied(_)),
                 "{name}: {outcome:?}"
             );
             let writes: Vec<_> = requests
@@ -162,13 +162,13 @@ fn without_force_or_patch_or_a_way_out() {
     let (mut server, settled) = drift(&ours, &theirs, &update);
     server.refuse_patch = true;
     let (outcome, requests) = apply(&mut server, &ours, update.clone(), owner("w"), settled);
-    assert!(matches!(outcome, Outcome::Applied(_)), "{outcome:?}");
+    assert!(matches!(outcome, ApplyOutcome::Applied(_)), "{outcome:?}");
     assert_eq!(requests.last(), Some(&"update"));
 
     let gentle = json!({"type": "ServerSideApply", "serverSideApply": {"force": false}});
     let (mut server, settled) = drift(&ours, &theirs, &gentle);
     let (outcome, requests) = apply(&mut server, &ours, gentle, owner("w"), settled);
-    assert!(matches!(outcome, Outcome::Failed(_)));
+    assert!(matches!(outcome, ApplyOutcome::Failed(_)));
     assert_eq!(requests, ["get", "apply"]);
 
     // The manifest itself is invalid.
@@ -176,7 +176,7 @@ fn without_force_or_patch_or_a_way_out() {
     let mut server = Server::with(&theirs, "kubectl");
     server.invalid = invalid;
     let (outcome, requests) = apply(&mut server, &wrong, update, owner("w"), Settled::default());
-    let Outcome::Failed(failure) = outcome else {
+    let ApplyOutcome::Failed(failure) = outcome else {
         panic!("{outcome:?}")
     };
     assert!(
@@ -198,7 +198,7 @@ fn what_is_ignored_does_not_go() {
     );
     let (mut server, settled) = drift(&ours, &theirs, &how);
     let (outcome, _) = apply(&mut server, &ours, how, owner("w"), settled);
-    assert!(matches!(outcome, Outcome::Applied(_)), "{outcome:?}");
+    assert!(matches!(outcome, ApplyOutcome::Applied(_)), "{outcome:?}");
     let live = server.live().unwrap();
     let probe = &live["spec"]["template"]["spec"]["containers"][0]["livenessProbe"];
     assert_eq!(
@@ -298,7 +298,7 @@ proptest! {
         };
         let before = server.version();
         let (outcome, requests) = apply(&mut server, &ours, how.clone(), owner("w"), remembered);
-        prop_assert!(matches!(outcome, Outcome::Applied(_)), "{outcome:?}");
+        prop_assert!(matches!(outcome, ApplyOutcome::Applied(_)), "{outcome:?}");
         prop_assert!(server.version() - before <= 2, "{requests:?}");
         let live = server.live().unwrap();
         prop_assert!(covers(&ours["spec"], &live["spec"]), "{live}");

@@ -57,7 +57,7 @@ fn what_the_agent_before_wrote_by_put_is_moved_and_removed() {
     )
     .unwrap();
     let (outcome, sent) = drive(&mut machine, &mut server);
-    assert!(matches!(outcome, Outcome::Applied(_)), "{outcome:?}");
+    assert!(matches!(outcome, ApplyOutcome::Applied(_)), "{outcome:?}");
     assert_eq!(sent, ["get", "patch", "apply"]);
     let live = server.live().unwrap();
     assert_eq!(live["metadata"]["labels"], json!({"a": "1"}));
@@ -119,7 +119,7 @@ fn two_works_share_an_object_without_a_fight() {
             owner(who),
             Settled::default(),
         );
-        assert!(matches!(outcome, Outcome::Applied(_)), "{outcome:?}");
+        assert!(matches!(outcome, ApplyOutcome::Applied(_)), "{outcome:?}");
     }
     assert_eq!(server.owner_names(), ["one", "two"]);
     assert_eq!(
@@ -163,7 +163,7 @@ fn an_orphaned_object_loses_our_reference_only() {
             orphaned,
             Settled::default(),
         );
-        assert!(matches!(outcome, Outcome::Applied(_)), "{outcome:?}");
+        assert!(matches!(outcome, ApplyOutcome::Applied(_)), "{outcome:?}");
         assert_eq!(server.owner_names(), ["two"]);
     }
 }
@@ -575,7 +575,7 @@ fn a_forced_second_manager_takes_its_fields_and_leaves_the_others() {
         owner("w"),
         Settled::default(),
     );
-    assert!(matches!(outcome, Outcome::Applied(_)), "{outcome:?}");
+    assert!(matches!(outcome, ApplyOutcome::Applied(_)), "{outcome:?}");
     let (outcome, _) = apply(
         &mut server,
         &first(3, "third"),
@@ -586,7 +586,7 @@ fn a_forced_second_manager_takes_its_fields_and_leaves_the_others() {
     assert!(
         matches!(
             outcome,
-            Outcome::Failed(Failure {
+            ApplyOutcome::Failed(ApplyFailure {
                 retry: Retry::OnChange,
                 ..
             })

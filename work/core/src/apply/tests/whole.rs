@@ -13,7 +13,7 @@ fn route(rules: Value) -> Value {
 }
 
 /// Applies a changed manifest. `knows`: the agent knows the manifest before.
-fn change(server: &mut Server, old: &Value, new: &Value, how: Value, knows: bool) -> Outcome {
+fn change(server: &mut Server, old: &Value, new: &Value, how: Value, knows: bool) -> ApplyOutcome {
     let before = mapped(old);
     let mut machine = Applying::new(
         mapped(new),
