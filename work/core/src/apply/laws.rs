@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{ApplyOutcome, Applying, Response, Settled};
+use super::{ApplyOutcome, Applying, Response, Settled, Step};
 use crate::testing::{Server, apply, drive, mapped, owner, settled, strategy};
 
 /// Small values of any shape, with the lists that the model merges.
@@ -164,6 +164,32 @@ proptest! {
             let verdict = machine.unwrap().differs(&server.live().unwrap());
             prop_assert!(!verdict.write, "{:?}", verdict);
         }
+    }
+
+    // A law of the model of the API server, which the other laws stand on.
+    #[test]
+    fn an_apply_keeps_the_identity_of_the_object(
+        live in object(),
+        body in object(),
+        bare in any::<bool>(),
+        manager in prop_oneof![Just("kubectl"), Just("work-agent")],
+    ) {
+        let mut server = Server::with(&live, "kubectl");
+        let mut body = like(&live, body);
+        if bare {
+            body["metadata"] = json!({"name": "a", "namespace": "n"});
+        }
+        let before = server.live().unwrap();
+        let manager = manager.to_owned();
+        let step = Step::<()>::Apply { manager, force: true, body };
+        let response = server.answer(step);
+        let Response::Written(after) = &response else {
+            panic!("{response:?}");
+        };
+        for field in ["name", "namespace", "uid"] {
+            prop_assert_eq!(&after["metadata"][field], &before["metadata"][field], "{}", field);
+        }
+        prop_assert_eq!(&after["metadata"]["resourceVersion"], &json!(server.version().to_string()));
     }
 
     #[test]

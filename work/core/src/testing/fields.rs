@@ -17,6 +17,10 @@ pub(super) fn leaves(object: &Value) -> Set {
         metadata.retain(|name, _| {
             ["labels", "annotations", "finalizers", "ownerReferences"].contains(&name.as_str())
         });
+        // An empty map is a leaf: whoever applies that one would own and replace all metadata.
+        if metadata.is_empty() {
+            root.remove("metadata");
+        }
     }
     let mut set = Set::new();
     collect(&object, &mut Vec::new(), &mut set);
