@@ -121,6 +121,19 @@ impl RawObject {
         Ok(Self { meta, json })
     }
 
+    /// Keeps an object that was parsed before, so that its metadata is not parsed once more.
+    ///
+    /// # Assumptions
+    /// `object` is what `json` says.
+    ///
+    /// # Errors
+    /// The object has no name, or the JSON is not UTF-8.
+    pub fn parsed(object: &Value, json: Bytes) -> Result<Self, serde_json::Error> {
+        let meta = Meta::deserialize(&object["metadata"])?;
+        let json = String::from_utf8(json.into()).map_err(Error::custom)?;
+        Ok(Self { meta, json })
+    }
+
     /// The object as an item, to be read.
     pub fn item(&self) -> Item<'_> {
         Item {
@@ -143,6 +156,31 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
 
     use super::*;
+
+    #[test]
+    fn an_object_that_was_parsed_before_has_the_metadata_that_is_read() {
+        for (json, is_object) in [
+            (
+                r#"{"metadata": {"name": "a", "namespace": "b", "uid": "u", "resourceVersion": "7", "labels": {"a": "\u00e4"}}}"#,
+                true,
+            ),
+            (
+                r#"{"spec": [1], "metadata": {"name": "a", "namespace": null}}"#,
+                true,
+            ),
+            (r#"{"metadata": {"name": 7}}"#, false),
+            (r#"{"metadata": {"uid": "u"}}"#, false),
+            ("{}", false),
+            ("7", false),
+        ] {
+            let value: Value = serde_json::from_str(json).unwrap();
+            let parsed = RawObject::parsed(&value, Bytes::from(json)).ok();
+            let read = RawObject::read(Bytes::from(json)).ok();
+            assert_eq!(parsed.is_some(), is_object, "{json}");
+            let parts = |it: RawObject| (it.meta, it.json);
+            assert_eq!(parsed.map(parts), read.map(parts), "{json}");
+        }
+    }
 
     #[test]
     fn of_an_object_its_name_is_needed_and_nothing_else() {

@@ -95,7 +95,7 @@ async fn exchange<R>(
         Err(error) => return refused(error),
     };
     let value: Value = answer.json()?;
-    let object = is_stored.then(|| RawObject::read(answer.body).ok());
+    let object = is_stored.then(|| RawObject::parsed(&value, answer.body).ok());
     let response = if is_read {
         Response::Found(value)
     } else {
