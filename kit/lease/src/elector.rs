@@ -375,6 +375,7 @@ impl Elector {
     /// Ends the term, waits for the writes under it, and releases the Lease if it is still ours.
     async fn resign(&mut self) {
         if let Some(tenure) = self.tenure.take() {
+            // Read first: `end` removes the time.
             let until = tenure.until();
             tenure.end();
             self.me.leading = false;
@@ -420,6 +421,7 @@ impl Elector {
             // An acquisition was interrupted: it may have been stored.
             seen.version = Version::Unsure;
         }
+        // The caller bounds the time of all tries.
         loop {
             let result = match (
                 decide(self.seen.as_ref(), &self.me, Instant::now().into_std()),

@@ -104,6 +104,7 @@ async fn campaign<E, F: Future<Output = Result<(), E>>>(
 ) -> Result<(), LeadingError<E>> {
     loop {
         let term = tokio::select! {
+            // If both are ready, no work begins.
             biased;
             () = stop.cancelled() => return Ok(()),
             term = elected(&mut claims, tell) => term.ok_or(LeadingError::Ended)?,

@@ -139,6 +139,7 @@ impl<W: World> Engine<W> {
                 }
             }
         };
+        // `over` and the caller may let another process write: first, no task writes any more.
         tasks.shutdown().await;
         W::over(&work);
         ended
@@ -182,6 +183,7 @@ async fn drive<W: World>(work: Arc<Handle<W>>, lane: usize) {
     let mut running = JoinSet::new();
     loop {
         tokio::select! {
+            // `next` takes a key only when it returns: a key is not lost when it is dropped before.
             (key, since) = work.queue(lane).next(), if running.len() < W::LANES[lane].at_once => {
                 let work = work.clone();
                 // Boxed: a task is copied when it begins and when it ends, and the futures of a reconcile have kilobytes.

@@ -161,10 +161,12 @@ impl<W: World> Handle<W> {
     /// Changes the state, and wakes the keys that the change concerns, once all kinds have been listed.
     fn update<T>(&self, change: impl FnOnce(&mut State<W>, &mut Wake<W>) -> T) -> T {
         let mut wakes = Wake::default();
+        // First the rows, then the state, as everywhere: with two orders, two tasks could block each other.
         let rows = self.rows();
         let mut state = self.state();
         let changed = change(&mut state, &mut wakes);
         for kind in &wakes.lists {
+            // Before the notification below: the list that it begins must count unchanged objects as news.
             state.seen.reread(*kind);
         }
         if !state.begun {

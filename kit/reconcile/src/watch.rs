@@ -203,6 +203,7 @@ impl<R: Reports> Follower<'_, R> {
             Place::List { token, version } => {
                 if token.is_empty() {
                     version.clear();
+                    // Before the request: responses to calls of this controller since then are newer than the list.
                     self.reports.listing();
                 }
                 let mut query = format!("limit={PAGE}");
@@ -237,6 +238,7 @@ impl<R: Reports> Follower<'_, R> {
                     *place = Place::beginning();
                     return Ok(());
                 }
+                // Set first: the watch may fail, or be dropped.
                 *is_unsure = true;
                 let begun = Instant::now();
                 let mut has_reported = false;

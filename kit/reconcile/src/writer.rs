@@ -168,6 +168,7 @@ impl Writer {
     /// # Errors
     /// The API server refused it, or did not respond in time. In the second case it may have been carried out.
     pub async fn send(&self, call: Call) -> Result<Answer, CallError> {
+        // The permit is held until the response has been read.
         let (_permit, longest) = self.turn(&call).await?;
         let call = call.within(longest).at_most(LARGEST);
         self.api.call(call).await
@@ -186,6 +187,7 @@ impl Writer {
             limit.pass().await;
         }
         let permit = self.permits.acquire().await.ok();
+        // Read last: both waits above take time of the term.
         let longest = match &self.term {
             None => LONGEST,
             Some(term) => term

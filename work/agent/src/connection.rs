@@ -92,6 +92,7 @@ impl Connection {
     }
 
     async fn open(settings: &Settings) -> Result<(Self, HubApi), NoConnection> {
+        // Read first: if the file changes before `connect` reads it, `changed` notices that.
         let connection = Self::read(settings)?;
         let access = Access::of_agent(Some(settings.hub_kubeconfig.clone()));
         let hub = HubApi::connect(&access).await;

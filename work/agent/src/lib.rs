@@ -91,6 +91,7 @@ pub async fn run(
         tokio::select! {
             ended = &mut ended => return ended,
             () = connection.changed(settings) => {
+                // The next agent begins after this one has ended: two would write the same objects.
                 end.cancel();
                 ended.await?;
                 tracing::info!("the kubeconfig names another hub, cluster or agent: beginning anew");

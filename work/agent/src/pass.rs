@@ -32,6 +32,7 @@ pub(crate) async fn reconcile(on: &Handle<Agent>, name: &Arc<str>) -> queue::Nex
         };
     }
     prepare(on).await;
+    // Asked before the writes: they carry the correction out, and nothing is to be corrected then.
     let corrects = lifecycle::corrects(&on.world().view, name, now().instant);
     if let Err(failures) = on.attempt(&Key::Work(Arc::clone(name))).await {
         return failed(&failures);
@@ -53,6 +54,7 @@ pub(crate) async fn reconcile(on: &Handle<Agent>, name: &Arc<str>) -> queue::Nex
     };
     targets::map(on, name, &ready).await;
     targets::watch(on);
+    // Asked after `watch`: the work waits for the first lists of the rows that it added.
     {
         let view = &on.world().view;
         if view.waits_for_permissions(name) || view.waits_for_rows(name) {

@@ -33,6 +33,7 @@ pub(crate) async fn reconcile(on: &Handle<Agent>, name: &Arc<str>) -> Next {
         let Some(due) = due.filter(|_| !plan.writes.is_empty()) else {
             return settled(plan.again);
         };
+        // Asked before `wrote`, which makes this write the last one.
         let was_held = on.world().view.was_last(name, due);
         match on.carry_out(std::mem::take(&mut plan.writes)).await {
             WriteOutcome::Failed(failures) => return failed(&failures),

@@ -30,6 +30,7 @@ pub(crate) async fn remove_all(
     // Collected before they are polled: a stream over borrowed closures is not Send. Boxed: they are copied several times.
     let removals = objects.iter().map(|it| Box::pin(remove(on, it, owner)));
     let removals: Vec<_> = removals.collect();
+    // In the order of `objects`, as `zip` needs them.
     let ended: Vec<_> = futures::stream::iter(removals)
         .buffered(AT_ONCE)
         .collect()

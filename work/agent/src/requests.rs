@@ -33,6 +33,7 @@ pub(super) async fn is_allowed(
 
 /// Shows the object of a response to the view.
 pub(super) fn show(on: &Handle<Agent>, entry: &Entry, object: &RawObject, may_spend: bool) {
+    // `before` is taken before `observed` changes it.
     let (row, before) = {
         let view = &on.world().view;
         (view.row(&entry.object), view.known(entry).clone())

@@ -26,6 +26,7 @@ pub(crate) fn update(on: &Handle<Agent>) {
         }
         let mut added = Vec::new();
         for (row, place) in changes.added {
+            // Before the watch begins: the end of its first list settles what is awaited.
             view.awaits(row);
             let Some(resource) = view.rows.resource(place.kind) else {
                 continue;

@@ -110,6 +110,7 @@ impl<W: World> Handle<W> {
 
     pub(super) fn listed(&self, kind: W::Kind, version: Option<u64>) {
         self.update(|state, wakes| {
+            // First what is gone: `World::listed` decides by what exists.
             for (namespace, name) in state.seen.listed(kind, version) {
                 state.world.gone(kind, &namespace, &name, wakes);
             }

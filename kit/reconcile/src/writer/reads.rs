@@ -113,6 +113,7 @@ impl Writer {
         call: Call,
         item: &mut (dyn FnMut(&[u8]) + Send),
     ) -> Result<Shell, Refusal> {
+        // The permit is held until the page has been read.
         let (_permit, longest) = self.turn(&call).await?;
         let ends = Instant::now() + longest;
         let asked = call.asked();
