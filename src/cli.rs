@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use berth_admin::{HubArgs, complete, policies, review};
 use berth_rules::display::Lines;
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 
 #[cfg(feature = "devhub")]
@@ -36,7 +36,9 @@ Examples:
     propagate_version = true,
     max_term_width = 120
 )]
-#[command(after_help = "Run 'berth COMMAND --help' for examples.")]
+#[command(
+    after_help = "Run 'berth COMMAND --help' for examples, and 'berth options' for the flags that all commands have."
+)]
 pub(crate) struct Cli {
     // Flags before the command, as kubectl allows. Flags after the command win.
     #[command(flatten)]
@@ -59,6 +61,8 @@ enum Command {
     Policies(policies::Args),
     #[cfg(feature = "devhub")]
     Demo(demo::Args),
+    /// List the flags that all commands of hub and cluster admins have: which API server, as whom
+    Options,
     /// Print a completion script for a shell
     ///
     /// It completes commands, flags, and names of clusters, sets and namespaces. Names come from the hub that the command line
@@ -89,8 +93,8 @@ pub(crate) fn run() -> ExitCode {
         }
         Command::Work(args) if args.is_command() => (work::run(&args), args.failure_code()),
         _ if cli.hub.any() => {
-            let why = "--kubeconfig, --context, --as, --as-group and --request-timeout before the command work only with \
-                       the commands of hub admins; write the flags of this command after it";
+            let why = "--kubeconfig, --context, --as and the other flags of 'berth options' before the command work only with the \
+                       commands of hub admins; write the flags of this command after it";
             (Err(anyhow::anyhow!(why)), 2)
         }
         Command::Hub(args) => (hub::run(&args).map(|()| ExitCode::SUCCESS), 1),
@@ -104,6 +108,7 @@ pub(crate) fn run() -> ExitCode {
         Command::Policies(args) => (print(&args), 1),
         #[cfg(feature = "devhub")]
         Command::Demo(args) => (demo::run(&args), 1),
+        Command::Options => (options(), 1),
         Command::Completion { shell } => (
             complete::script(&shell.to_string()).map(|()| ExitCode::SUCCESS),
             1,
@@ -132,6 +137,18 @@ fn print(args: &policies::Args) -> anyhow::Result<ExitCode> {
         writeln!(io::stderr(), "Warning: {warning}")?;
     }
     policies::run(args, parsed.webhooks)
+}
+
+/// Prints the flags of the connection. The help of a command shows the most used of them.
+fn options() -> anyhow::Result<ExitCode> {
+    let flags = HubArgs::augment_args(clap::Command::new("options"));
+    let mut flags = flags
+        .disable_help_flag(true)
+        .help_template("{options}")
+        .next_line_help(true)
+        .mut_args(|arg| arg.global(false).hide(false).help_heading(None));
+    write!(io::stdout(), "{}", flags.render_long_help())?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Returns the words of the command line. OCM's operator starts each controller in its own Deployment, as `/registration controller`

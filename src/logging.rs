@@ -4,7 +4,7 @@
 //! contain.
 
 use std::fmt::Write as _;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 
 use berth_rules::display::is_plain;
 
@@ -47,7 +47,7 @@ fn init_at(format: Format, level: LevelFilter) {
         Err(error) => (None, Some(error)),
     };
     let filter = wanted.unwrap_or_else(|| Targets::new().with_default(level));
-    let colours = format == Format::Text && io::stderr().is_terminal();
+    let colours = format == Format::Text && berth_admin::has_colours(&io::stderr());
     let lines = tracing_subscriber::fmt::layer()
         .with_writer(move || Escaping {
             out: io::stderr(),

@@ -54,8 +54,8 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let hub = HubConnection::of(&args.hub).await?;
     match &args.what {
         What::Set(set) => set::run(&hub, set, &args.write).await,
-        What::Bind(bind) => bind::bind(&hub, bind, &args.write).await,
-        What::Unbind(unbind) => bind::unbind(&hub, unbind, &args.write).await,
+        What::Bind(bind) => bind::bind(&hub, bind, (&args.hub, &args.write)).await,
+        What::Unbind(unbind) => bind::unbind(&hub, unbind, (&args.hub, &args.write)).await,
     }
 }
 

@@ -98,10 +98,14 @@ pub(crate) fn works() -> Vec<CompletionCandidate> {
     names_in::<ManifestWork>(typed_namespace().as_deref())
 }
 
-/// The same, and names of ManifestWorkReplicaSets.
+/// Names of ManifestWorkReplicaSets, of the namespace of the typed `-n`, or else of all.
+pub(crate) fn replica_sets() -> Vec<CompletionCandidate> {
+    names_in::<ManifestWorkReplicaSet>(typed_namespace().as_deref())
+}
+
+/// Names of ManifestWorks and ManifestWorkReplicaSets.
 pub(crate) fn works_and_replica_sets() -> Vec<CompletionCandidate> {
-    let sets = names_in::<ManifestWorkReplicaSet>(typed_namespace().as_deref());
-    let mut both: Vec<_> = works().into_iter().chain(sets).collect();
+    let mut both: Vec<_> = works().into_iter().chain(replica_sets()).collect();
     both.sort();
     both.dedup();
     both

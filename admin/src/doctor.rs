@@ -21,6 +21,7 @@ use clap_complete::ArgValueCandidates;
 use crate::complete;
 use crate::flags::{DocumentArgs, DocumentFormat};
 use crate::hub::{HubArgs, HubConnection};
+use crate::print::has_colours;
 pub(crate) use checks::crds::{Stands, compare_definitions};
 pub(crate) use installation::{CONTROLLER, OCMS_CONTROLLER, WEBHOOK};
 use report::{Report, Style};
@@ -96,9 +97,8 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Some(DocumentFormat::Json) => report.json(&mut out)?,
         Some(DocumentFormat::Yaml) => report.yaml(&mut out)?,
         None => {
-            let no_colour = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
             let style = Style {
-                colours: out.is_terminal() && !no_colour,
+                colours: has_colours(&out),
                 verbose: args.verbose,
             };
             report.text(&mut out, style)?;

@@ -1,4 +1,4 @@
-//! `berth get`: clusters, sets, bindings, placements and works, as tables, trees and objects; and tokens ([`bootstrap`](crate::bootstrap)).
+//! `berth get`: clusters, sets, bindings, placements, works and replica sets, as tables, trees and objects; and tokens ([`bootstrap`](crate::bootstrap)).
 //!
 //! Each kind is a [`View`](screen::View): its columns, rows and tree are plain functions of its objects. All kinds share the
 //! rest: [`query`] runs the command, [`find`] reads the objects, and [`screen`] writes them. With `--watch` each change adds
@@ -7,9 +7,11 @@
 mod bindings;
 mod clusters;
 mod clustersets;
+mod columns;
 mod find;
 mod placements;
 mod query;
+mod replicasets;
 mod screen;
 mod works;
 
@@ -23,7 +25,7 @@ use crate::bootstrap;
 use crate::hub::HubArgs;
 use crate::print::age;
 
-/// Show clusters, sets, bindings, placements or works, or print a token for a new cluster
+/// Show clusters, sets, bindings, placements, works or replica sets, or print a token for a new cluster
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -33,6 +35,13 @@ Examples:
   berth get bindings -n team-a
   berth get placements -n team-a
   berth get works -n cluster1
+  berth get replicasets -n team-a
+
+  # As kubectl: other columns, another order, a text
+  berth get clusters -o custom-columns=NAME:.metadata.name,URL:.spec.managedClusterClientConfigs[0].url
+  berth get clusters --sort-by .metadata.creationTimestamp -L region
+  berth get clusters -o jsonpath='{.items[*].metadata.name}'
+
   berth get token")]
 pub struct Args {
     #[command(subcommand)]
@@ -48,6 +57,7 @@ enum What {
     Bindings(bindings::Args),
     Placements(placements::Args),
     Works(works::Args),
+    Replicasets(replicasets::Args),
     Token(bootstrap::Args),
 }
 
@@ -65,6 +75,7 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
         What::Bindings(what) => bindings::run(what, &args.hub).await,
         What::Placements(what) => placements::run(what, &args.hub).await,
         What::Works(what) => works::run(what, &args.hub).await,
+        What::Replicasets(what) => replicasets::run(what, &args.hub).await,
         What::Token(what) => bootstrap::run(what, &args.hub).await,
     }
 }

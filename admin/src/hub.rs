@@ -15,7 +15,7 @@ use std::time::Duration;
 use berth_hub::HubApi;
 
 pub use args::HubArgs;
-pub(crate) use args::{ClusterArgs, Wait, namespace, namespaced, wait};
+pub(crate) use args::{ClusterArgs, NamespaceArgs, Wait, namespace, namespaced, wait};
 pub(crate) use calls::DryRun;
 pub(crate) use item::Item;
 pub(crate) use lists::Filter;

@@ -132,7 +132,7 @@ async fn verified(args: &Args, token: &Token) -> anyhow::Result<VerifiedHub> {
         proxy: proxy_url.as_deref(),
         proxy_ca: proxy_ca_file.as_deref(),
         internal: *force_internal_endpoint_lookup,
-        wait: args.cluster.request_timeout,
+        wait: args.cluster.request_timeout(),
     })
     .await?;
     writeln!(

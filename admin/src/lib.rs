@@ -44,5 +44,6 @@ pub use agent_status::AgentStatusArgs;
 pub use command::{Command, run_agent_status};
 pub use hub::HubArgs;
 pub use placement::{PlacementCommand, placement_debug};
+pub use print::has_colours;
 pub use reserved::ReservedArgs;
 pub use work::WorkCommand;

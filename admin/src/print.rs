@@ -4,15 +4,22 @@ mod age;
 mod objects;
 mod style;
 mod table;
+mod template;
 mod tree;
+mod visits;
 
 use berth_rules::display::is_plain;
 
 pub(crate) use age::age;
-pub(crate) use objects::{print_json, print_names, print_one_json, print_one_yaml, print_yaml};
+pub(crate) use objects::{
+    list, print_json, print_names, print_one_json, print_one_yaml, print_yaml,
+};
 pub(crate) use style::Style;
+pub use style::has_colours;
 pub(crate) use table::Table;
+pub(crate) use template::{Template, text_of};
 pub(crate) use tree::Node;
+pub(crate) use visits::Visits;
 
 /// An output format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]

@@ -279,3 +279,68 @@ async fn a_reader_that_has_seen_enough_ends_it_quietly() {
     assert_eq!(output.status.code(), Some(141), "{output:?}");
     assert!(output.stderr.is_empty(), "{output:?}");
 }
+
+/// kubectl's connection flags: a pipeline needs no kubeconfig.
+#[tokio::test]
+async fn a_server_a_ca_and_a_token_are_enough() {
+    let house = House::shared().await;
+    let home = TempDir::new().unwrap();
+    let account = house.cluster.service_account("default", "default").await;
+    let lists = rule(
+        &["get", "list"],
+        "cluster.open-cluster-management.io",
+        &["managedclusters"],
+        &[],
+    );
+    house.cluster.grant(&account, &[lists]).await;
+    let ca = home.path().join("ca.crt");
+    fs::write(&ca, house.cluster.ca_pem()).unwrap();
+    let token = berth_testkit::shipped::token_in(&account.kubeconfig);
+    let url = house.cluster.url();
+    let line = [
+        "get",
+        "clusters",
+        "--server",
+        &url,
+        "--token",
+        &token,
+        "--certificate-authority",
+        ca.to_str().unwrap(),
+    ];
+    let output = alone(&home, &line).await;
+    output.ok();
+    let output = alone(&home, &line[..6]).await;
+    let error = output.failed();
+    assert!(
+        error.contains("cannot be reached") && !error.contains(&token),
+        "{error}"
+    );
+    let unverified = [&line[..6], &["--insecure-skip-tls-verify"]].concat();
+    alone(&home, &unverified).await.ok();
+    let line = ["get", "clusters", "--server", &url, "--client-key", "f"];
+    let output = alone(&home, &line).await;
+    let words = "--client-certificate and --client-key require each other";
+    assert!(output.failed().contains(words), "{output:?}");
+}
+
+#[tokio::test]
+async fn the_namespace_is_that_of_the_context() {
+    let house = House::shared().await;
+    let space = fresh("team");
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": space}});
+    let made = house.admin.post("/api/v1/namespaces", &namespace).await;
+    made.unwrap().ok();
+    let set = fresh("set");
+    house.berth(&format!("create clusterset {set}")).await.ok();
+    let folder = TempDir::new().unwrap();
+    let own = fs::read(&house.admin.kubeconfig).unwrap();
+    let mut config: serde_json::Value = serde_json::from_slice(&own).unwrap();
+    config["contexts"][0]["context"]["namespace"] = json!(space);
+    let path = folder.path().join("kubeconfig");
+    fs::write(&path, config.to_string()).unwrap();
+    let mut command = berth(&["clusterset", "bind", &set]);
+    command.env("KUBECONFIG", &path);
+    let output = finish(command, "").await;
+    let words = format!("Clusterset {set} is bound to Namespace {space}");
+    assert!(output.ok().contains(&words), "{output:?}");
+}

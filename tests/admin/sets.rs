@@ -466,7 +466,7 @@ $ berth clusterset unbind {set} --namespace {team} -o json
   }
 ]
 $ berth clusterset bind {set} --namespace ''
-error: invalid value '' for '--namespace <NAME>': a name is empty
+error: invalid value '' for '--namespace <NAME>': a lowercase RFC 1123 label must consist of ...
 ...
 ? 2
 ",

@@ -13,7 +13,7 @@ use serde_json::json;
 use super::{distinct, existing, name, namespaces_of, set_of};
 use crate::complete;
 use crate::failure::{CommandError, or_nearest};
-use crate::hub::{DryRun, Filter, HubConnection, Item};
+use crate::hub::{DryRun, Filter, HubArgs, HubConnection, Item, NamespaceArgs};
 use crate::outcomes::{Outcomes, WriteArgs};
 use crate::print::plain;
 
@@ -70,15 +70,8 @@ struct Which {
         add = ArgValueCandidates::new(complete::sets)
     )]
     names: Vec<String>,
-    /// Namespace of the bindings
-    #[arg(
-        long,
-        value_name = "NAME",
-        value_parser = name,
-        default_value = "default",
-        add = ArgValueCandidates::new(complete::namespaces)
-    )]
-    namespace: String,
+    #[command(flatten)]
+    namespace: NamespaceArgs,
 }
 
 /// Timeout for the hub to report whether a binding is effective.
@@ -92,9 +85,9 @@ const PAUSE: Duration = Duration::from_millis(50);
 pub(super) async fn bind(
     hub: &HubConnection,
     args: &BindArgs,
-    write: &WriteArgs,
+    (of, write): (&HubArgs, &WriteArgs),
 ) -> anyhow::Result<ExitCode> {
-    let namespace = args.which.namespace.as_str();
+    let namespace = &*args.which.namespace.of(of);
     match hub.get_value::<Namespace>(None, namespace).await {
         Ok(Some(_)) => {}
         Ok(None) => return Err(no_such_namespace(hub, namespace).await.into()),
@@ -250,9 +243,9 @@ async fn no_such_namespace(hub: &HubConnection, name: &str) -> CommandError {
 pub(super) async fn unbind(
     hub: &HubConnection,
     args: &UnbindArgs,
-    write: &WriteArgs,
+    (of, write): (&HubArgs, &WriteArgs),
 ) -> anyhow::Result<ExitCode> {
-    let namespace = args.which.namespace.as_str();
+    let namespace = &*args.which.namespace.of(of);
     let mut outcomes = Outcomes::new(write);
     for set in distinct(&args.which.names) {
         match unbind_one(hub, set, namespace, write.dry_run.mode).await {

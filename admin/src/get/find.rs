@@ -67,6 +67,7 @@ impl Asked {
     /// Returns a filter for lists and watches. It matches at least the objects that the user asks for.
     pub(super) fn listed(&self) -> Filter {
         let mut filter = self.filter.clone();
+        // The flag of fields excludes names.
         if let [name] = &self.names[..]
             && names::is_dns1123_subdomain(name)
         {

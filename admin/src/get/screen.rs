@@ -9,13 +9,16 @@ mod tests;
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
 
+use berth_rules::display::Lines;
 use jiff::Timestamp;
 use kube::{Resource, ResourceExt};
 use serde_json::Value;
 
+use super::columns::Columns;
 use crate::hub::Item;
 use crate::print::{
-    Format, Node, Table, print_json, print_names, print_one_json, print_one_yaml, print_yaml,
+    Format, Node, Table, Template, list, print_json, print_names, print_one_json, print_one_yaml,
+    print_yaml,
 };
 
 /// The output of a kind.
@@ -41,6 +44,9 @@ pub(super) trait View {
 pub(super) struct Screen<W> {
     out: W,
     format: Format,
+    columns: Columns,
+    /// Printed instead of the JSON.
+    template: Option<Template>,
     header: bool,
     /// The widths of the columns, so that later rows are aligned.
     widths: Vec<usize>,
@@ -57,11 +63,20 @@ impl<W: Write> Screen<W> {
         Self {
             out,
             format,
+            columns: Columns::default(),
+            template: None,
             header,
             widths: Vec::new(),
             shown: HashMap::new(),
             begun: false,
         }
+    }
+
+    /// With other columns, and with a template instead of JSON.
+    pub(super) fn with(mut self, columns: Columns, template: Option<Template>) -> Self {
+        self.columns = columns;
+        self.template = template;
+        self
     }
 
     /// Writes all objects, and no changes will follow. With `alone`, one object is written as itself, not as a list.
@@ -73,6 +88,15 @@ impl<W: Write> Screen<W> {
         now: Timestamp,
     ) -> io::Result<()> {
         let values = items.iter().map(|item| &item.value);
+        if let Some(template) = &self.template {
+            let text = match items {
+                [item] if alone => template.render(&item.value),
+                [] if alone => Ok(String::new()),
+                _ => template.render(&list(values)),
+            };
+            write!(self.out, "{}", Lines(&text.map_err(io::Error::other)?))?;
+            return self.out.flush();
+        }
         match (self.format, items) {
             (Format::Table | Format::Wide, _) => self.table(view, &Vec::from_iter(items), now)?,
             (Format::Tree, []) => {}
@@ -94,9 +118,7 @@ impl<W: Write> Screen<W> {
         items: &[Item<V::Kind>],
         now: Timestamp,
     ) -> io::Result<()> {
-        for item in items {
-            self.shown.insert(key(item), still(view, item));
-        }
+        self.knows(view, items);
         if self.is_table() {
             self.table(view, &Vec::from_iter(items), now)?;
         } else {
@@ -105,6 +127,14 @@ impl<W: Write> Screen<W> {
             }
         }
         self.out.flush()
+    }
+
+    /// Takes the first objects of a watch for known, without writing them.
+    pub(super) fn knows<V: View>(&mut self, view: &V, items: &[Item<V::Kind>]) {
+        for item in items {
+            let row = self.columns.cells(view, item, Timestamp::MIN);
+            self.shown.insert(key(item), row);
+        }
     }
 
     /// Writes an object that may have changed.
@@ -117,7 +147,8 @@ impl<W: Write> Screen<W> {
         if !view.includes(item) {
             return self.gone(view, item, now);
         }
-        let row = still(view, item);
+        // With a fixed time, so that it changes only with the object.
+        let row = self.columns.cells(view, item, Timestamp::MIN);
         let before = self.shown.insert(key(item), row.clone());
         if !self.is_table() {
             self.object(&item.value)?;
@@ -171,14 +202,15 @@ impl<W: Write> Screen<W> {
         items: &[&Item<V::Kind>],
         now: Timestamp,
     ) -> io::Result<()> {
-        let mut table = Table::new(&view.titles());
+        let titles = self.columns.titles(view);
+        let mut table = Table::new(&titles);
         for item in items {
-            table.row(view.cells(item, now));
+            table.row(self.columns.cells(view, item, now));
         }
         table.write(&mut self.out, self.header, &self.widths)?;
         if !items.is_empty() {
             self.header = false;
-            self.widths.resize(view.titles().len(), 0);
+            self.widths.resize(titles.len(), 0);
             for (width, new) in self.widths.iter_mut().zip(table.widths()) {
                 *width = (*width).max(new);
             }
@@ -187,6 +219,10 @@ impl<W: Write> Screen<W> {
     }
 
     fn object(&mut self, value: &Value) -> io::Result<()> {
+        if let Some(template) = &self.template {
+            let text = template.render(value).map_err(io::Error::other)?;
+            return writeln!(self.out, "{}", Lines(&text));
+        }
         match self.format {
             Format::Json => print_one_json(&mut self.out, value),
             Format::Yaml => {
@@ -202,9 +238,4 @@ impl<W: Write> Screen<W> {
 
 fn key<K: Resource<DynamicType = ()>>(item: &Item<K>) -> (Option<String>, String) {
     (item.object.namespace(), item.object.name_any())
-}
-
-/// Returns the row with a fixed time, so that it changes only with the object.
-fn still<V: View>(view: &V, item: &Item<V::Kind>) -> Vec<String> {
-    view.cells(item, Timestamp::MIN)
 }

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use berth_hub::{Access, ActAs, ConnectError, HubApi};
+use berth_hub::{ConnectError, HubApi};
 use serde_json::Value;
 
+use super::args::ConnectionArgs;
 use super::lists::LONGEST_PAGE;
 use super::{ClusterArgs, HubArgs, HubConnection, Peer, Wait};
 use crate::failure::{CommandError, or_nearest};
@@ -17,13 +18,7 @@ impl HubConnection {
     /// # Errors
     /// No kubeconfig was found, or it cannot be used.
     pub(crate) async fn of(args: &HubArgs) -> Result<Self, CommandError> {
-        if !args.as_groups.is_empty() && args.as_user.is_none() {
-            return Err(CommandError::Config("--as-group requires --as".to_owned()));
-        }
-        let api = HubApi::connect(&args.access())
-            .await
-            .map_err(|error| CommandError::Config(words(&error)))?;
-        Ok(Self::over(api, Peer::Hub, args.request_timeout))
+        Self::at(args.connection(), Peer::Hub).await
     }
 
     /// As [`Self::of`]; `None` if no flag names a hub, and there is no kubeconfig.
@@ -42,11 +37,15 @@ impl HubConnection {
     /// # Errors
     /// No kubeconfig was found, or it cannot be used.
     pub(crate) async fn of_cluster(args: &ClusterArgs) -> Result<Self, CommandError> {
-        let connection = Self::of(&args.clone().into()).await?;
-        Ok(Self {
-            peer: Peer::ManagedCluster,
-            ..connection
-        })
+        Self::at(&args.connection, Peer::ManagedCluster).await
+    }
+
+    async fn at(connection: &ConnectionArgs, peer: Peer) -> Result<Self, CommandError> {
+        connection.check()?;
+        let api = HubApi::connect(&connection.access())
+            .await
+            .map_err(|error| CommandError::Config(words(&error)))?;
+        Ok(Self::over(api, peer, connection.request_timeout))
     }
 
     /// Connects to the hub of a kubeconfig in memory. Messages use `name` for it. No request is sent yet.
@@ -83,20 +82,6 @@ impl HubConnection {
     /// Returns the URL of the API server, for messages.
     pub(crate) fn server(&self) -> &str {
         self.api.server()
-    }
-}
-
-impl HubArgs {
-    /// Returns the API server and the user that the flags name.
-    pub(crate) fn access(&self) -> Access {
-        Access {
-            context: self.context.clone(),
-            act_as: self.as_user.clone().map(|user| ActAs {
-                user,
-                groups: self.as_groups.clone(),
-            }),
-            ..Access::of_command(self.kubeconfig.clone())
-        }
     }
 }
 

@@ -22,7 +22,7 @@ use super::text::first;
 use crate::complete;
 use crate::failure::CommandError;
 use crate::flags::{DocumentArgs, DocumentFormat, DryRunArgs};
-use crate::hub::{DryRun, Filter, HubArgs, HubConnection, Wait, namespace, wait};
+use crate::hub::{DryRun, Filter, HubArgs, HubConnection, NamespaceArgs, Wait, wait};
 use crate::print::{plain, print_one_json, print_one_yaml};
 use crate::retry::deciding_again;
 
@@ -58,16 +58,8 @@ pub(crate) struct Args {
     /// Name of the Placement
     #[arg(value_name = "NAME", value_parser = flags::name)]
     name: String,
-    /// Namespace of the Placement
-    #[arg(
-        short,
-        long,
-        value_name = "NAME",
-        value_parser = namespace,
-        default_value = "default",
-        add = ArgValueCandidates::new(complete::namespaces)
-    )]
-    namespace: String,
+    #[command(flatten)]
+    namespace: NamespaceArgs,
     /// Select from these sets only [default: all that are bound to the namespace]
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', add = ArgValueCandidates::new(complete::sets))]
     clustersets: Vec<String>,
@@ -123,8 +115,9 @@ pub(crate) struct Args {
 /// # Errors
 /// A flag is invalid, the placement exists, or the hub cannot be used.
 pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let object = args.object()?;
-    let (name, namespace) = (args.name.as_str(), args.namespace.as_str());
+    let namespace = &*args.namespace.of(&args.hub);
+    let object = args.object(namespace)?;
+    let name = args.name.as_str();
     let title = format!("Placement {name} in namespace {namespace}");
     let suffix = args.dry_run.mode.suffix();
     if args.dry_run.mode == DryRun::Client {
@@ -136,7 +129,7 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let (written, line) = match created.await {
         Ok(written) => (written, format!("{title} is created{suffix}")),
         Err(failure) if failure.is_already_there() && args.overwrite => {
-            let written = overwrite(&hub, args, &object["spec"]).await?;
+            let written = overwrite(&hub, args, namespace, &object["spec"]).await?;
             (written, format!("{title} is replaced{suffix}"))
         }
         Err(failure) if failure.is_already_there() => {
@@ -146,10 +139,10 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
     };
     let code = finish(args, &written, &line)?;
     if args.dry_run.mode == DryRun::None {
-        unbound(&hub, args).await;
+        unbound(&hub, args, namespace).await;
         if args.wait {
             let generation = written["metadata"]["uid"].as_str().unwrap_or_default();
-            return report(&hub, args, generation).await;
+            return report(&hub, args, namespace, generation).await;
         }
     }
     Ok(code)
@@ -168,8 +161,13 @@ fn finish(args: &Args, object: &Value, line: &str) -> anyhow::Result<ExitCode> {
 }
 
 /// Replaces the spec, if the placement does not change in the meantime. Returns the placement.
-async fn overwrite(hub: &HubConnection, args: &Args, spec: &Value) -> Result<Value, CommandError> {
-    let (name, namespace) = (args.name.as_str(), args.namespace.as_str());
+async fn overwrite(
+    hub: &HubConnection,
+    args: &Args,
+    namespace: &str,
+    spec: &Value,
+) -> Result<Value, CommandError> {
+    let name = args.name.as_str();
     deciding_again(async || {
         let stored = hub.get_value::<Placement>(Some(namespace), name).await?;
         let stored = stored.unwrap_or_default();
@@ -200,8 +198,7 @@ pub(crate) fn replacing(old: &Value, new: &Value) -> Value {
 }
 
 /// Prints a note if no set is bound that the placement can select from.
-async fn unbound(hub: &HubConnection, args: &Args) {
-    let namespace = args.namespace.as_str();
+async fn unbound(hub: &HubConnection, args: &Args, namespace: &str) {
     let bound = hub.names::<ManagedClusterSetBinding>(Some(namespace)).await;
     // A user who may create placements need not be able to read bindings.
     let Ok(bound) = bound else { return };
@@ -224,8 +221,13 @@ async fn unbound(hub: &HubConnection, args: &Args) {
 }
 
 /// Waits until the controller has decided, and prints the selected clusters.
-async fn report(hub: &HubConnection, args: &Args, uid: &str) -> anyhow::Result<ExitCode> {
-    let (name, namespace) = (args.name.as_str(), args.namespace.as_str());
+async fn report(
+    hub: &HubConnection,
+    args: &Args,
+    namespace: &str,
+    uid: &str,
+) -> anyhow::Result<ExitCode> {
+    let name = args.name.as_str();
     let explain = format!("berth placement explain {name} -n {namespace}");
     let deadline = Instant::now() + args.timeout.0;
     loop {
@@ -281,7 +283,7 @@ impl Args {
     ///
     /// # Errors
     /// The controller would report it as misconfigured.
-    fn object(&self) -> anyhow::Result<Value> {
+    fn object(&self, namespace: &str) -> anyhow::Result<Value> {
         let spec = self.spec();
         let mistakes = names::label_value(&self.name);
         if let Some(why) = mistakes.first() {
@@ -295,7 +297,7 @@ impl Args {
         Ok(json!({
             "apiVersion": format!("{}/v1beta1", groups::CLUSTER),
             "kind": "Placement",
-            "metadata": {"name": self.name, "namespace": self.namespace},
+            "metadata": {"name": self.name, "namespace": namespace},
             "spec": placement.spec,
         }))
     }
@@ -358,7 +360,10 @@ mod tests {
     fn spec(flags: &[&str]) -> Result<Value, String> {
         let words = ["create", "app"].iter().chain(flags);
         let command = Command::try_parse_from(words).map_err(|error| error.to_string())?;
-        let object = command.args.object().map_err(|error| error.to_string())?;
+        let object = command
+            .args
+            .object("default")
+            .map_err(|error| error.to_string())?;
         Ok(object["spec"].clone())
     }
 

@@ -15,7 +15,7 @@ use super::text::{Bound, Text};
 use crate::complete;
 use crate::failure::CommandError;
 use crate::flags::{TableArgs, TableFormat};
-use crate::hub::namespace;
+use crate::hub::NamespaceArgs;
 use crate::print::{Style, print_one_json, print_one_yaml};
 
 const EXAMPLES: &str = "\
@@ -49,16 +49,8 @@ pub struct Args {
     /// Name of the Placement
     #[arg(value_name = "NAME", add = ArgValueCandidates::new(complete::placements))]
     name: String,
-    /// Namespace of the Placement
-    #[arg(
-        short,
-        long,
-        value_name = "NAME",
-        value_parser = namespace,
-        default_value = "default",
-        add = ArgValueCandidates::new(complete::namespaces)
-    )]
-    namespace: String,
+    #[command(flatten)]
+    namespace: NamespaceArgs,
     /// Everything about one cluster
     #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(complete::clusters))]
     cluster: Option<String>,
@@ -81,9 +73,10 @@ pub(super) async fn run(args: &Args, gates: Gates) -> anyhow::Result<ExitCode> {
         Origin::Hub(hub) => Some(hub.clone()),
         Origin::Files(_) => None,
     };
-    let placement = origin.placement(&args.namespace, &args.name).await?;
+    let namespace = args.origin.namespace(&args.namespace);
+    let placement = origin.placement(&namespace, &args.name).await?;
     let needs = Needs::of(&placement);
-    let inventory = origin.inventory(&[&args.namespace], needs).await?;
+    let inventory = origin.inventory(&[&namespace], needs).await?;
     let now = Timestamp::now();
     let explanation = explained(&inventory, &placement, gates, now);
     let stored = &explanation.stored;

@@ -14,7 +14,7 @@ use k8s_openapi::api::coordination::v1::Lease;
 use serde_json::Value;
 
 use crate::failure::CommandError;
-use crate::hub::{HubArgs, HubConnection};
+use crate::hub::{HubArgs, HubConnection, NamespaceArgs};
 
 /// The Lease of the placement controller, which OCM's controller uses as well.
 const LEASE: (&str, &str) = ("open-cluster-management-hub", "placement-lock");
@@ -58,6 +58,14 @@ pub(super) struct Needs {
 impl OriginArgs {
     pub(super) fn feature_gates(&self) -> &[String] {
         &self.feature_gates
+    }
+
+    /// Returns the namespace of the flag, or that of the kubeconfig's context if a hub is read, or `default`.
+    pub(super) fn namespace(&self, flag: &NamespaceArgs) -> String {
+        match self.hub_files.is_empty() {
+            true => flag.of(&self.hub),
+            false => flag.without_a_hub(),
+        }
     }
 
     /// Reads the files, or connects to the hub.

@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use berth_placement_core::{Explanation, Gates, Inventory};
-use clap_complete::engine::ArgValueCandidates;
 use jiff::Timestamp;
 use serde::Serialize;
 
@@ -15,10 +14,9 @@ use super::explained;
 use super::gather::{Needs, OriginArgs};
 use super::manifest;
 use super::text::{Bound, Text};
-use crate::complete;
 use crate::files::Folders;
 use crate::flags::{TableArgs, TableFormat};
-use crate::hub::namespace;
+use crate::hub::NamespaceArgs;
 use crate::print::{Style, plain};
 
 const EXAMPLES: &str = "\
@@ -52,16 +50,8 @@ pub struct Args {
     filename: Vec<PathBuf>,
     #[command(flatten)]
     folders: Folders,
-    /// Namespace of Placements without one
-    #[arg(
-        short,
-        long,
-        value_name = "NAME",
-        value_parser = namespace,
-        default_value = "default",
-        add = ArgValueCandidates::new(complete::namespaces)
-    )]
-    namespace: String,
+    #[command(flatten)]
+    namespace: NamespaceArgs,
     /// Show all clusters of the differences, and the table of all clusters
     #[arg(long)]
     all: bool,
@@ -113,7 +103,8 @@ impl Args {
 /// # Errors
 /// A file is invalid, or the hub cannot be used.
 pub(super) async fn run(args: &Args, gates: Gates) -> anyhow::Result<ExitCode> {
-    let placements = manifest::placements(&args.filename, args.folders, &args.namespace).await?;
+    let namespace = args.origin.namespace(&args.namespace);
+    let placements = manifest::placements(&args.filename, args.folders, &namespace).await?;
     let origin = args.origin.open().await?;
     let mut needs = Needs::default();
     let mut namespaces = BTreeSet::new();

@@ -14,7 +14,7 @@ fn shown(object: &Value) -> Value {
 }
 
 /// Returns a List of the objects, as kubectl prints them.
-fn document<'a>(objects: impl IntoIterator<Item = &'a Value>) -> Value {
+pub(crate) fn list<'a>(objects: impl IntoIterator<Item = &'a Value>) -> Value {
     let items: Vec<Value> = objects.into_iter().map(shown).collect();
     json!({
         "apiVersion": "v1",
@@ -41,7 +41,7 @@ pub(crate) fn print_json<'a>(
     out: &mut impl Write,
     objects: impl IntoIterator<Item = &'a Value>,
 ) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut *out, &document(objects))?;
+    serde_json::to_writer_pretty(&mut *out, &list(objects))?;
     writeln!(out)
 }
 
@@ -50,7 +50,7 @@ pub(crate) fn print_yaml<'a>(
     out: &mut impl Write,
     objects: impl IntoIterator<Item = &'a Value>,
 ) -> io::Result<()> {
-    let text = serde_saphyr::to_string(&document(objects)).map_err(io::Error::other)?;
+    let text = serde_saphyr::to_string(&list(objects)).map_err(io::Error::other)?;
     out.write_all(text.as_bytes())
 }
 

@@ -10,16 +10,16 @@ const GAP: usize = 3;
 /// Rows under a header.
 #[derive(Clone, Debug)]
 pub(crate) struct Table {
-    header: Vec<&'static str>,
+    header: Vec<String>,
     rows: Vec<Vec<String>>,
 }
 
 // === impl Table ===
 
 impl Table {
-    pub(crate) fn new(header: &[&'static str]) -> Self {
+    pub(crate) fn new(header: &[impl AsRef<str>]) -> Self {
         Self {
-            header: header.to_vec(),
+            header: header.iter().map(|it| it.as_ref().to_owned()).collect(),
             rows: Vec::new(),
         }
     }
@@ -32,7 +32,7 @@ impl Table {
 
     /// Returns the width of each column.
     pub(crate) fn widths(&self) -> Vec<usize> {
-        let mut widths: Vec<usize> = self.header.iter().map(|title| title.len()).collect();
+        let mut widths: Vec<usize> = self.header.iter().map(String::len).collect();
         for row in &self.rows {
             for (width, cell) in widths.iter_mut().zip(row) {
                 *width = (*width).max(plain(cell).chars().count());
@@ -56,11 +56,7 @@ impl Table {
             *width = (*width).max(*least);
         }
         if header {
-            line(
-                out,
-                &widths,
-                self.header.iter().map(|title| (*title).to_owned()),
-            )?;
+            line(out, &widths, self.header.iter().map(|title| plain(title)))?;
         }
         for row in &self.rows {
             line(out, &widths, row.iter().map(|cell| plain(cell)))?;

@@ -56,7 +56,7 @@ pub struct Args {
         add = ArgValueCandidates::new(complete::works_and_replica_sets)
     )]
     name: Option<String>,
-    /// The cluster of the ManifestWork, or the namespace of the ManifestWorkReplicaSet
+    /// The cluster of the ManifestWork, or the namespace of the ManifestWorkReplicaSet [default: the context's, else default]
     #[arg(
         short,
         long,
@@ -64,10 +64,9 @@ pub struct Args {
         value_name = "NAMESPACE",
         value_parser = namespace,
         requires = "name",
-        default_value = "default",
         add = ArgValueCandidates::new(complete::clusters)
     )]
-    namespace: String,
+    namespace: Option<String>,
     /// Files with ManifestWorks and ManifestWorkReplicaSets, folders of such files, or http and https URLs; '-' is standard input (repeatable)
     #[arg(short, long = "filename", value_name = "FILE", value_delimiter = ',')]
     files: Vec<PathBuf>,
@@ -157,19 +156,16 @@ pub(super) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
 
 async fn of_hub(args: &Args, name: &str) -> anyhow::Result<Source> {
     let hub = HubConnection::of(&args.hub).await?;
-    let namespace = Some(&*args.namespace);
+    let space = args.hub.namespace(args.namespace.as_deref());
+    let namespace = Some(&*space);
     if let Some(work) = hub.get_value::<ManifestWork>(namespace, name).await? {
-        return Source::new(&work, &format!("ManifestWork {}/{name}", args.namespace));
+        return Source::new(&work, &format!("ManifestWork {space}/{name}"));
     }
     let set = hub.get_value::<ManifestWorkReplicaSet>(namespace, name);
     match set.await? {
-        Some(set) => Source::new(
-            &set,
-            &format!("ManifestWorkReplicaSet {}/{name}", args.namespace),
-        ),
+        Some(set) => Source::new(&set, &format!("ManifestWorkReplicaSet {space}/{name}")),
         None => bail!(
-            "neither a ManifestWork nor a ManifestWorkReplicaSet {name:?} exists in namespace {}; list them: berth get works",
-            args.namespace
+            "neither a ManifestWork nor a ManifestWorkReplicaSet {name:?} exists in namespace {space}; list them: berth get works"
         ),
     }
 }

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use http::Uri;
 
+use crate::overrides::Overrides;
+
 /// Which API server to call, and as which user.
 ///
 /// Searched in this order: [`Access::kubeconfig`], the files of `$KUBECONFIG` (merged as kubectl merges them; missing files are
@@ -15,6 +17,8 @@ pub struct Access {
     pub kubeconfig: Option<PathBuf>,
     /// The context to use instead of the kubeconfig's current one.
     pub context: Option<String>,
+    /// Values of flags that win over the kubeconfig's.
+    pub overrides: Overrides,
     /// Impersonation.
     pub act_as: Option<ActAs>,
     /// Use `~/.kube/config`, as commands do and servers do not.
@@ -32,6 +36,8 @@ pub struct ActAs {
     pub user: String,
     /// The user's groups.
     pub groups: Vec<String>,
+    /// The user's UID.
+    pub uid: Option<String>,
 }
 
 /// Time limits of connections.
@@ -114,6 +120,7 @@ impl Access {
         Self {
             kubeconfig,
             context: None,
+            overrides: Overrides::default(),
             act_as: None,
             home: false,
             timing: Timing::SERVER,

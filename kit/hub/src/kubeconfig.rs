@@ -106,6 +106,14 @@ pub fn files(access: &Access) -> Option<Vec<PathBuf>> {
     Some(loaded.files)
 }
 
+/// The namespace of the chosen context. `None`: it has none, or no kubeconfig can be used. Blocks on files.
+pub fn namespace_of_context(access: &Access) -> Option<String> {
+    let kubeconfig = found(access, &Environment::of_process()).ok()??.kubeconfig;
+    let context = chosen(&kubeconfig, access).ok()?;
+    let named = kubeconfig.contexts.iter().find(|it| it.name == context)?;
+    named.context.as_ref()?.namespace.clone()
+}
+
 /// Reads the API server that a kubeconfig names. Blocks on the file. `name`: the flag that names the file.
 ///
 /// # Errors
@@ -183,6 +191,16 @@ pub(crate) fn load(access: &Access, environment: &Environment) -> Result<Loaded,
         error => error,
     })?;
     files.extend(authority_of(&kubeconfig, &context));
+    let users = &kubeconfig.auth_infos;
+    if let Some(user) = &access.overrides.user
+        && !users.iter().any(|it| it.name == *user)
+    {
+        return Err(ConnectError::Kubeconfig {
+            source_name: name,
+            why: format!("it has no user {user:?} (--user)"),
+        });
+    }
+    let kubeconfig = access.overrides.applied(kubeconfig, &context);
     let (config, token_file) = configured(kubeconfig, &context, &name)?;
     files.extend(files_of(&config).chain(token_file));
     Ok(Loaded {
@@ -258,7 +276,24 @@ struct Found {
     files: Vec<PathBuf>,
 }
 
+/// The kubeconfigs of this access, or else one of its flags alone.
 fn found(access: &Access, environment: &Environment) -> Result<Option<Found>, ConnectError> {
+    let found = in_files(access, environment)?;
+    let has_context = |found: &Found| chosen(&found.kubeconfig, access).is_ok();
+    if access.context.is_none()
+        && !found.as_ref().is_some_and(has_context)
+        && let Some(kubeconfig) = access.overrides.alone()
+    {
+        return Ok(Some(Found {
+            kubeconfig,
+            name: "--server".to_owned(),
+            files: Vec::new(),
+        }));
+    }
+    Ok(found)
+}
+
+fn in_files(access: &Access, environment: &Environment) -> Result<Option<Found>, ConnectError> {
     if let Some(path) = &access.kubeconfig {
         let name = format!("--kubeconfig {}", path.display());
         return Ok(Some(Found {
@@ -353,6 +388,7 @@ fn acting_as(mut config: Config, access: &Access) -> Config {
     if let Some(act_as) = &access.act_as {
         config.auth_info.impersonate = Some(act_as.user.clone());
         config.auth_info.impersonate_groups = Some(act_as.groups.clone());
+        config.auth_info.impersonate_uid.clone_from(&act_as.uid);
     }
     config
 }

@@ -32,6 +32,7 @@ mod connections;
 mod error;
 mod kubeconfig;
 mod lenient;
+mod overrides;
 mod sizes;
 mod tls;
 mod values;
@@ -49,6 +50,8 @@ pub use call::{
 };
 pub use error::{CallError, Cause, Details, Refusal, StatusCause, causes, optional};
 pub use kubeconfig::{
-    Authorities, Endpoint, ServerAddress, contexts, endpoint, endpoint_in, files, server_address,
+    Authorities, Endpoint, ServerAddress, contexts, endpoint, endpoint_in, files,
+    namespace_of_context, server_address,
 };
+pub use overrides::Overrides;
 pub use sizes::{LARGE_AT_ONCE, LONGEST_RESPONSE, LargeResponses, ResponseBound, USUAL_RESPONSE};

@@ -21,8 +21,13 @@ pub fn render(registry: &Registry) -> Vec<u8> {
     text
 }
 
-/// Registers the metrics of the process (`process_*`). Call it once for each registry.
+/// Registers the metrics of the process (`process_*`), and its version (`berth_build_info`). Call it once for each registry.
 pub fn process(registry: &Registry) {
+    let labels = ["version"];
+    let help = "1, with the version of the program";
+    gauges(registry, "berth_build_info", help, &labels)
+        .with_label_values(&[env!("CARGO_PKG_VERSION")])
+        .set(1);
     #[cfg(target_os = "linux")]
     register(
         registry,

@@ -21,7 +21,7 @@ pub(crate) const OBJECT_VISITS: usize = 1_000_000;
 
 /// A path, parsed.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Path(Vec<Step>);
+pub struct Path(Vec<Step>);
 
 /// A step of a path, from values to values in them.
 #[derive(Clone, Debug, PartialEq)]
@@ -97,7 +97,7 @@ impl Path {
     ///
     /// # Errors
     /// What is wrong, and where.
-    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self, String> {
         parse::path(text)
     }
 
@@ -106,7 +106,7 @@ impl Path {
     ///
     /// # Errors
     /// A position or filter is for a value that is not a list, or too many values would be visited.
-    pub(crate) fn find<'a>(
+    pub fn find<'a>(
         &self,
         root: &'a Value,
         visits_left: &mut usize,

@@ -44,7 +44,7 @@ pub mod grants;
 mod hash;
 mod health;
 mod ignore;
-mod jsonpath;
+pub mod jsonpath;
 mod kept;
 mod kinds;
 mod labels;

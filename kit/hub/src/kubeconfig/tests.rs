@@ -3,6 +3,7 @@ use std::fs::write;
 use tempfile::TempDir;
 
 use super::*;
+use crate::overrides::Overrides;
 
 fn kubeconfig(folder: &TempDir, name: &str, server: &str) -> PathBuf {
     let path = folder.path().join(name);
@@ -21,6 +22,86 @@ fn server(access: &Access, environment: &Environment) -> String {
         |error| error.to_string(),
         |loaded| loaded.config.cluster_url.to_string(),
     )
+}
+
+/// The same in kubectl: `kubectl options`.
+#[test]
+fn flags_win_over_the_context() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = kubeconfig(&folder, "a", "https://a:1");
+    let with = |overrides: Overrides| {
+        let access = Access {
+            overrides,
+            ..Access::of_command(Some(path.clone()))
+        };
+        load(&access, &Environment::default()).map(|it| it.config)
+    };
+    let token = |config: &Config| crate::values::secret(&config.auth_info, "token");
+    let plain = with(Overrides::default()).unwrap();
+    assert_eq!(token(&plain).as_deref(), Some("my-secret"));
+    let other = with(Overrides {
+        server: Some("https://b:2".to_owned()),
+        token: Some("other".to_owned()),
+        tls_server_name: Some("c".to_owned()),
+        insecure_skip_tls_verify: true,
+        ..Overrides::default()
+    })
+    .unwrap();
+    assert_eq!(other.cluster_url, "https://b:2/");
+    assert_eq!(token(&other).as_deref(), Some("other"));
+    assert_eq!(other.tls_server_name.as_deref(), Some("c"));
+    assert!(other.accept_invalid_certs && other.root_cert.is_none());
+    assert_eq!(other.default_namespace, "ns-a");
+    // Credentials replace those of the file.
+    let certificate = with(Overrides {
+        client_certificate: Some("/nowhere/crt".into()),
+        client_key: Some("/nowhere/key".into()),
+        ..Overrides::default()
+    })
+    .unwrap();
+    assert_eq!(token(&certificate), None);
+    assert_eq!(
+        certificate.auth_info.client_key.as_deref(),
+        Some("/nowhere/key")
+    );
+    let missing = with(Overrides {
+        user: Some("nobody".to_owned()),
+        ..Overrides::default()
+    });
+    let missing = missing.unwrap_err().to_string();
+    assert!(
+        missing.ends_with("it has no user \"nobody\" (--user)"),
+        "{missing}"
+    );
+    let nowhere = with(Overrides {
+        certificate_authority: Some("/nowhere/ca.crt".into()),
+        ..Overrides::default()
+    });
+    let nowhere = nowhere.unwrap_err().to_string();
+    assert!(nowhere.contains("certificate-authority: "), "{nowhere}");
+}
+
+#[test]
+fn a_server_and_a_token_need_no_kubeconfig() {
+    let access = Access {
+        overrides: Overrides {
+            server: Some("https://b:2".to_owned()),
+            token: Some("t".to_owned()),
+            ..Overrides::default()
+        },
+        ..Access::of_command(None)
+    };
+    assert_eq!(server(&access, &Environment::default()), "https://b:2/");
+    assert!(!format!("{access:?}").contains("\"t\""));
+    let bad = Access {
+        overrides: Overrides {
+            server: Some("b".to_owned()),
+            ..Overrides::default()
+        },
+        ..Access::of_command(None)
+    };
+    let error = server(&bad, &Environment::default());
+    assert!(error.starts_with("--server: server: "), "{error}");
 }
 
 #[test]
@@ -103,6 +184,7 @@ fn impersonation_is_of_whom_the_flags_name() {
         act_as: Some(crate::ActAs {
             user: "dev".to_owned(),
             groups: vec!["g".to_owned()],
+            uid: Some("u".to_owned()),
         }),
         ..Access::of_command(Some(kubeconfig(&folder, "one", "https://one:1")))
     };

@@ -1,0 +1,271 @@
+//! `berth get replicasets`.
+
+use std::process::ExitCode;
+
+use berth_api::conditions::condition_of;
+use berth_api::conditions::manifest_work_replica_set::{PLACEMENT_ROLLED_OUT, PLACEMENT_VERIFIED};
+use berth_api::work::ManifestWorkReplicaSet;
+use clap_complete::engine::ArgValueCandidates;
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::{Resource, ResourceExt};
+
+use super::query::{Query, ShowArgs};
+use super::screen::View;
+use super::{UNREADABLE, age_of};
+use crate::complete;
+use crate::hub::{HubArgs, Item, namespace};
+use crate::print::{Format, Node};
+
+/// Show ManifestWorkReplicaSets: how far their rollouts are
+///
+/// Shows those of all namespaces, unless -n names one. 'berth get works -l work.open-cluster-management.io/manifestworkreplicaset=NAMESPACE.NAME'
+/// shows the ManifestWorks of one.
+#[derive(Debug, clap::Args)]
+#[command(
+    visible_alias = "replicaset",
+    aliases = [
+        "mwrs",
+        "manifestworkreplicasets",
+        "manifestworkreplicaset",
+        "manifestworkreplicasets.work.open-cluster-management.io",
+    ],
+    after_help = "\
+Examples:
+  berth get replicasets
+  berth get replicasets -n team-a -o wide
+  berth get replicasets web -n team-a -o tree"
+)]
+pub(super) struct Args {
+    /// Only ManifestWorkReplicaSets of these names
+    #[arg(value_name = "NAME", add = ArgValueCandidates::new(complete::replica_sets))]
+    names: Vec<String>,
+    /// Only ManifestWorkReplicaSets of this namespace
+    #[arg(
+        short,
+        long,
+        value_name = "NAME",
+        conflicts_with = "all_namespaces",
+        value_parser = namespace,
+        add = ArgValueCandidates::new(complete::namespaces)
+    )]
+    namespace: Option<String>,
+    /// ManifestWorkReplicaSets of all namespaces; this is the default
+    #[arg(short = 'A', long)]
+    all_namespaces: bool,
+    #[command(flatten)]
+    show: ShowArgs,
+}
+
+/// The view of ManifestWorkReplicaSets, of one namespace or of all.
+struct ReplicaSets {
+    wide: bool,
+    namespace: Option<String>,
+}
+
+pub(super) async fn run(args: &Args, hub: &HubArgs) -> anyhow::Result<ExitCode> {
+    let mut query = Query::new(hub, &args.names, &args.show, Format::Table).await?;
+    query.asked.namespace.clone_from(&args.namespace);
+    query.asked.everywhere = args.namespace.is_none();
+    let view = ReplicaSets {
+        wide: query.format == Format::Wide,
+        namespace: args.namespace.clone(),
+    };
+    query.run(&view).await
+}
+
+// === impl ReplicaSets ===
+
+impl View for ReplicaSets {
+    type Kind = ManifestWorkReplicaSet;
+
+    fn titles(&self) -> Vec<&'static str> {
+        let mut titles = Vec::new();
+        if self.namespace.is_none() {
+            titles.push("NAMESPACE");
+        }
+        titles.extend([
+            "NAME",
+            "PLACEMENTS",
+            "DESIRED",
+            "UPDATED",
+            "AVAILABLE",
+            "ROLLED OUT",
+            "REASON",
+            "AGE",
+        ]);
+        if self.wide {
+            titles.extend(["WORKS", "APPLIED", "PROGRESSING", "DEGRADED", "MESSAGE"]);
+        }
+        titles
+    }
+
+    fn cells(&self, item: &Item<ManifestWorkReplicaSet>, now: Timestamp) -> Vec<String> {
+        let cell = |text: fn(&ManifestWorkReplicaSet) -> String| match item.unreadable {
+            None => text(&item.object),
+            Some(_) => UNREADABLE.to_owned(),
+        };
+        let mut cells = Vec::new();
+        if self.namespace.is_none() {
+            cells.push(item.object.namespace().unwrap_or_default());
+        }
+        cells.extend([
+            item.name(),
+            cell(placements),
+            cell(|it| summary(it, |of| of.desired_total)),
+            cell(|it| summary(it, |of| of.updated)),
+            cell(|it| summary(it, |of| of.available)),
+            cell(|it| said(it).map_or_else(String::new, |it| it.status.clone())),
+            cell(|it| said(it).map_or_else(String::new, |it| it.reason.clone())),
+            age_of(item.object.meta(), now),
+        ]);
+        if self.wide {
+            cells.extend([
+                cell(|it| summary(it, |of| of.total)),
+                cell(|it| summary(it, |of| of.applied)),
+                cell(|it| summary(it, |of| of.progressing)),
+                cell(|it| summary(it, |of| of.degraded)),
+                cell(|it| said(it).map_or_else(String::new, |it| it.message.clone())),
+            ]);
+        }
+        cells
+    }
+
+    fn tree(&self, items: &[Item<ManifestWorkReplicaSet>]) -> Node {
+        let mut root = Node::new("ManifestWorkReplicaSet");
+        for item in items {
+            let namespace = item.object.namespace().unwrap_or_default();
+            let mut node = Node::new(item.name()).with(Node::leaf("Namespace", namespace));
+            if item.unreadable.is_some() {
+                root.push(node.with(Node::leaf("Status", UNREADABLE)));
+                continue;
+            }
+            let set = &item.object;
+            if let Some(condition) = said(set) {
+                let words = format!("{} ({})", condition.status, condition.reason);
+                node.push(Node::leaf("Rolled out", words));
+            }
+            let mut placements = Node::new("Placements");
+            for placement in set.status.iter().flat_map(|it| &it.placement_summary) {
+                let of = &placement.summary;
+                let words = format!(
+                    "{} of {} updated, {} available",
+                    of.updated, of.desired_total, of.available
+                );
+                placements.push(Node::leaf(placement.name.clone(), words));
+            }
+            root.push(node.with(placements));
+        }
+        root
+    }
+
+    fn none(&self) -> String {
+        match &self.namespace {
+            Some(namespace) => format!("No ManifestWorkReplicaSet in namespace {namespace}."),
+            None => "No ManifestWorkReplicaSet.".to_owned(),
+        }
+    }
+}
+
+/// The names of the Placements.
+fn placements(set: &ManifestWorkReplicaSet) -> String {
+    let names = set.spec.placement_refs.iter().map(|it| it.name.as_str());
+    names.collect::<Vec<_>>().join(",")
+}
+
+/// A count of the summary. Empty before the controller has seen the set.
+fn summary(
+    set: &ManifestWorkReplicaSet,
+    of: fn(&berth_api::work::ManifestWorkReplicaSetSummary) -> i64,
+) -> String {
+    let status = set.status.as_ref();
+    status.map_or_else(String::new, |status| of(&status.summary).to_string())
+}
+
+/// The condition that says most: whether a placement cannot be used, or else how far the rollout is.
+fn said(set: &ManifestWorkReplicaSet) -> Option<&Condition> {
+    let conditions = &set.status.as_ref()?.conditions;
+    let verified = condition_of(conditions, PLACEMENT_VERIFIED);
+    let unusable = verified.filter(|it| it.status == berth_api::conditions::FALSE);
+    unusable.or_else(|| condition_of(conditions, PLACEMENT_ROLLED_OUT))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn set(conditions: &serde_json::Value) -> Item<ManifestWorkReplicaSet> {
+        Item::of(json!({
+            "metadata": {"namespace": "team-a", "name": "web", "creationTimestamp": "1969-12-31T23:55:00Z"},
+            "spec": {"placementRefs": [{"name": "p"}, {"name": "q"}], "manifestWorkTemplate": {}},
+            "status": {
+                "conditions": conditions,
+                "summary": {"total": 3, "desiredTotal": 4, "updated": 2, "available": 1, "applied": 3, "progressing": 1, "degraded": 0},
+                "placementSummary": [{"name": "p", "availableDecisionGroups": "1", "summary": {"desiredTotal": 4, "updated": 2}}],
+            },
+        }))
+    }
+
+    fn condition(type_: &str, status: &str, reason: &str) -> serde_json::Value {
+        json!({
+            "type": type_, "status": status, "reason": reason, "message": "why",
+            "lastTransitionTime": "1970-01-01T00:00:00Z",
+        })
+    }
+
+    #[test]
+    fn a_row_says_how_far_the_rollout_is() {
+        let view = ReplicaSets {
+            wide: true,
+            namespace: None,
+        };
+        let rolling = set(&json!([
+            condition(PLACEMENT_VERIFIED, "True", "AsExpected"),
+            condition(PLACEMENT_ROLLED_OUT, "False", "Progressing"),
+        ]));
+        let cells = view.cells(&rolling, Timestamp::UNIX_EPOCH);
+        let row = [
+            "team-a",
+            "web",
+            "p,q",
+            "4",
+            "2",
+            "1",
+            "False",
+            "Progressing",
+            "5m",
+            "3",
+            "3",
+            "1",
+            "0",
+            "why",
+        ];
+        assert_eq!(cells, row);
+        assert_eq!(view.titles().len(), row.len());
+        let unusable = set(&json!([
+            condition(PLACEMENT_VERIFIED, "False", "PlacementDecisionEmpty"),
+            condition(PLACEMENT_ROLLED_OUT, "True", "Complete"),
+        ]));
+        let view = ReplicaSets {
+            wide: false,
+            namespace: Some("team-a".to_owned()),
+        };
+        let cells = view.cells(&unusable, Timestamp::UNIX_EPOCH);
+        assert_eq!(cells[5..7], ["False", "PlacementDecisionEmpty"]);
+        assert_eq!(cells.len(), view.titles().len());
+    }
+
+    #[test]
+    fn what_cannot_be_read_says_so() {
+        let broken = Item::<ManifestWorkReplicaSet>::of(
+            json!({"metadata": {"name": "a"}, "spec": {"placementRefs": 7}}),
+        );
+        let view = ReplicaSets {
+            wide: false,
+            namespace: None,
+        };
+        assert_eq!(view.cells(&broken, Timestamp::UNIX_EPOCH)[2], UNREADABLE);
+    }
+}
