@@ -14,7 +14,7 @@ use std::path::Path;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 
-const HEADER: &str = "# Generated. To change it, change the code and run: BERTH_GENERATE=1 cargo test --test files generated\n";
+pub(crate) const HEADER: &str = "# Generated. To change it, change the code and run: BERTH_GENERATE=1 cargo test --test files generated\n";
 
 /// Fails, with the first line that differs, unless the file holds the content; with `BERTH_GENERATE=1` writes it.
 ///
@@ -156,5 +156,12 @@ fn the_policies_in_manifests_are_those_of_the_rules() {
 fn policies_and_registrations_have_the_same_conditions() {
     for (path, guard) in policies::REGISTRATIONS {
         assert_generated(path, &policies::with_condition(path, guard));
+    }
+}
+
+#[test]
+fn the_charts_are_those_of_the_manifests_and_of_the_values() {
+    for (path, content) in crate::charts::generated_files() {
+        assert_generated(&path, &content);
     }
 }

@@ -5,6 +5,7 @@
     reason = "clippy.toml allows it in test functions, this is for their helpers"
 )]
 
+mod charts;
 mod generated;
 mod house;
 mod manifests;

@@ -151,7 +151,7 @@ fn round_trip<T: DeserializeOwned + Serialize>(what: &str, object: &Value) -> Va
 }
 
 /// The first place where `typed` lacks what `source` says.
-fn difference(source: &Value, typed: &Value, path: &str) -> Option<String> {
+pub(crate) fn difference(source: &Value, typed: &Value, path: &str) -> Option<String> {
     match (source, typed) {
         // Empty is as good as absent.
         (Value::Object(source), Value::Null) if source.is_empty() => None,

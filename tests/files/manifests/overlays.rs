@@ -11,7 +11,7 @@ use crate::manifests::files::{documents, in_repository, read};
 use crate::manifests::objects::{Certificate, assert_is_its_kind};
 
 /// What `kubectl kustomize` makes of a folder; `None` if there is no kubectl.
-pub(super) fn build(folder: &str) -> Option<Vec<Value>> {
+pub(crate) fn build(folder: &str) -> Option<Vec<Value>> {
     let output = match Command::new("kubectl")
         .arg("kustomize")
         .arg(in_repository(folder))
@@ -191,8 +191,8 @@ fn with_cert_manager_the_gate_serves_what_is_mounted_and_makes_no_certificate() 
     assert_eq!(base.iter().filter(is_of_certificates).count(), 7);
 }
 
-pub(super) const GATE: &str = "cluster-manager-registration-webhook";
-pub(super) const CONTROLLER: &str = "berth-registration-controller";
+pub(crate) const GATE: &str = "cluster-manager-registration-webhook";
+pub(crate) const CONTROLLER: &str = "berth-registration-controller";
 
 fn deployment<'v>(objects: &'v [Value], name: &str) -> &'v Value {
     let is_it = |it: &&Value| it["kind"] == "Deployment" && it["metadata"]["name"] == name;
@@ -200,7 +200,7 @@ fn deployment<'v>(objects: &'v [Value], name: &str) -> &'v Value {
     found.unwrap_or_else(|| panic!("no Deployment {name}"))
 }
 
-pub(super) fn args(objects: &[Value], name: &str) -> Value {
+pub(crate) fn args(objects: &[Value], name: &str) -> Value {
     deployment(objects, name)["spec"]["template"]["spec"]["containers"][0]["args"].clone()
 }
 

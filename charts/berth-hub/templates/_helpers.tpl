@@ -1,0 +1,60 @@
+{{- /* The controller maintains the gate's certificate, so there is a gate, and no other issuer. */ -}}
+{{- define "berth-hub.keepsCertificates" -}}
+{{- if and (ne .Values.mode "policies") (eq .Values.certificates.source "berth") }}true{{ end }}
+{{- end -}}
+
+{{- /* In mode hub, one process is both, with the account of the gate. */ -}}
+{{- define "berth-hub.controllerAccount" -}}
+{{- if eq .Values.mode "hub" }}registration-webhook-sa{{ else }}berth-registration-controller-sa{{ end }}
+{{- end -}}
+
+{{- define "berth-hub.placementAccount" -}}
+{{- if .Values.placementApart }}berth-placement-controller-sa{{ else }}{{ include "berth-hub.controllerAccount" . }}{{ end }}
+{{- end -}}
+
+{{- /* The arguments of the controller, which in mode hub are those of the one process. */ -}}
+{{- define "berth-hub.controllerArgs" -}}
+{{- if .Values.clusterProfiles.enabled }}
+- --feature-gates=ClusterProfile=true
+{{- end }}
+{{- if and .Values.clusterProfiles.placementDecisions (not .Values.placementApart) }}
+- --feature-gates=SIGPlacementDecision=true
+{{- end }}
+{{- with .Values.autoApproval.users }}
+- --feature-gates=ManagedClusterAutoApproval=true
+- {{ printf "--auto-approved-csr-users=%s" (join "," .) | quote }}
+{{- end }}
+{{- if .Values.placementApart }}
+- --controllers=*,-placement
+{{- end }}
+{{- include "berth.featureGates" . }}
+{{- end -}}
+
+{{- /*
+Replicas and resources by size. medium is what the manifests have. Measured (docs/performance.md): the gate holds 16 MiB in use and
+29 MiB after hostile bodies; the controller 23 to 28 MiB for 1,000 clusters and 71 MiB for 10,000; placement 62 MiB for 10,000 clusters
+with 1,000 Placements. The limits leave room for more objects of each cluster. There is no CPU limit: throttling would delay every write that the gate guards.
+*/ -}}
+{{- define "berth-hub.sizes" -}}
+small:
+  gate: {replicas: 2, resources: {requests: {cpu: 10m, memory: 32Mi}, limits: {memory: 512Mi}}}
+  controller: {replicas: 2, resources: {requests: {cpu: 10m, memory: 32Mi}, limits: {memory: 256Mi}}}
+  placement: {replicas: 2, resources: {requests: {cpu: 10m, memory: 32Mi}, limits: {memory: 256Mi}}}
+  hub: {replicas: 2, resources: {requests: {cpu: 10m, memory: 48Mi}, limits: {memory: 512Mi}}}
+medium:
+  gate: {replicas: 3, resources: {requests: {cpu: 50m, memory: 64Mi}, limits: {memory: 512Mi}}}
+  controller: {replicas: 2, resources: {requests: {cpu: 50m, memory: 64Mi}, limits: {memory: 512Mi}}}
+  placement: {replicas: 2, resources: {requests: {cpu: 50m, memory: 64Mi}, limits: {memory: 512Mi}}}
+  hub: {replicas: 3, resources: {requests: {cpu: 50m, memory: 64Mi}, limits: {memory: 512Mi}}}
+large:
+  gate: {replicas: 3, resources: {requests: {cpu: 200m, memory: 64Mi}, limits: {memory: 512Mi}}}
+  controller: {replicas: 2, resources: {requests: {cpu: 200m, memory: 192Mi}, limits: {memory: 1Gi}}}
+  placement: {replicas: 2, resources: {requests: {cpu: 100m, memory: 96Mi}, limits: {memory: 1Gi}}}
+  hub: {replicas: 3, resources: {requests: {cpu: 300m, memory: 256Mi}, limits: {memory: 1Gi}}}
+{{- end -}}
+
+{{- /* What the values of (list $ "controller") are without any that is set. */ -}}
+{{- define "berth-hub.preset" -}}
+{{- $top := index . 0 -}}
+{{- index (include "berth-hub.sizes" $top | fromYaml) $top.Values.size (index . 1) | toYaml }}
+{{- end -}}

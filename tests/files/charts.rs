@@ -1,0 +1,26 @@
+//! The Helm charts in `charts/`: what is generated in them, and that they render what the manifests are.
+//!
+//! The manifests stay the truth. Templates into which no value reaches are copies of them (`copies`); those of Deployments are
+//! written by hand. `hub` and `agent` compare what helm renders with what kustomize builds, object by object. The values are types
+//! (`values`), of which the schema, `values.yaml` and the table in the README are printed. The types are only here: no program
+//! reads values, so none carries them.
+
+mod agent;
+mod compared;
+mod copies;
+mod documented;
+mod helm;
+mod hub;
+mod printed;
+mod refusals;
+mod values;
+
+/// Each generated file of the charts: its path in the repository, and its content.
+pub(crate) fn generated_files() -> Vec<(String, String)> {
+    let mut files = Vec::new();
+    files.extend(printed::files::<values::hub::Hub>("berth-hub"));
+    files.extend(printed::files::<values::agent::Agent>("berth-agent"));
+    files.extend(copies::hub());
+    files.extend(copies::agent());
+    files
+}

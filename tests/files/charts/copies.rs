@@ -1,0 +1,268 @@
+//! Templates that are copies of manifests: with a guard, with labels, and with the few places where a value decides.
+
+mod copy;
+mod doctor;
+
+use std::fs;
+
+use berth_manifests::Manifest;
+use berth_manifests::files::{self, INVENTORY_CRDS, PLACEMENT_CRDS, WORK_CRDS};
+
+use self::copy::Copy;
+use crate::manifests::files::in_repository;
+
+const GATE: &str = r#"ne $.Values.mode "policies""#;
+const CONTROLLER: &str = r#"ne $.Values.mode "hub""#;
+const KEEPS: &str = r#"include "berth-hub.keepsCertificates" $"#;
+const WEBHOOKS: &str =
+    r#"and $.Values.registrations.enabled (has $.Values.mode (list "webhooks" "hub"))"#;
+const POLICIES: &str = r#"eq $.Values.mode "policies""#;
+const WITH_WEBHOOK: &str = r#"eq $.Values.mode "policies-with-webhook""#;
+const MONITORING: &str = "$.Values.monitoring.enabled";
+const CRDS: &str = "$.Values.crds.enabled";
+const WORK: &str = "$.Values.work.enabled";
+
+const KEEP: &str = "    helm.sh/resource-policy: keep\n";
+const KEEP_CRDS: &str =
+    "{{- if $.Values.crds.keep }}\n    helm.sh/resource-policy: keep\n{{- end }}\n";
+const INJECT: &str = "{{- if eq $.Values.certificates.source \"cert-manager\" }}\n    cert-manager.io/inject-ca-from: \
+                      open-cluster-management-hub/registration-webhook-serving-cert\n{{- end }}\n";
+const SELECTED: &str =
+    "    {{- with $.Values.monitoring.labels }}\n    {{- toYaml . | nindent 4 }}\n    {{- end }}\n";
+
+const CONTROLLERS_ACCOUNT: (&str, &str) = (
+    "name: berth-registration-controller-sa",
+    r#"name: {{ include "berth-hub.controllerAccount" $ }}"#,
+);
+const PLACEMENTS_ACCOUNT: (&str, &str) = (
+    "name: berth-registration-controller-sa",
+    r#"name: {{ include "berth-hub.placementAccount" $ }}"#,
+);
+const RUNBOOK: (&str, &str) = (
+    "runbook_url: docs/operations.md",
+    "runbook_url: {{ $.Values.monitoring.runbookUrl }}",
+);
+
+/// With policies, the controller writes the bundle of one registration only. It must be able to see that the others do not exist.
+const CERTIFICATES: &[(&str, &str)] = &[
+    CONTROLLERS_ACCOUNT,
+    (
+        "  verbs: [get, list, watch, patch]\n",
+        "  verbs: [get, list, watch{{ if ne $.Values.mode \"policies-with-webhook\" }}, patch{{ end }}]\n",
+    ),
+    (
+        "  - manifestworkreplicasetvalidators.admission.work.open-cluster-management.io\n  verbs: [get, list, watch{{ if ne \
+         $.Values.mode \"policies-with-webhook\" }}, patch{{ end }}]\n",
+        "  - manifestworkreplicasetvalidators.admission.work.open-cluster-management.io\n  verbs: [get, list, watch{{ if ne \
+         $.Values.mode \"policies-with-webhook\" }}, patch{{ end }}]\n{{- if eq $.Values.mode \"policies-with-webhook\" }}\n- \
+         apiGroups: [admissionregistration.k8s.io]\n  resources: [validatingwebhookconfigurations]\n  resourceNames: \
+         [managedclustervalidators.admission.cluster.open-cluster-management.io]\n  verbs: [patch]\n{{- end }}\n",
+    ),
+];
+
+/// The gate's alerts, without a gate.
+const HUB_RULES: &[(&str, &str)] = &[
+    RUNBOOK,
+    (
+        "  - name: berth-gate\n",
+        "{{- if ne $.Values.mode \"policies\" }}\n  - name: berth-gate\n",
+    ),
+    (
+        "  - name: berth-lifecycle\n",
+        "{{- end }}\n  - name: berth-lifecycle\n",
+    ),
+];
+
+fn copy(manifest: Manifest, component: &'static str, guards: &'static [&'static str]) -> Copy {
+    Copy {
+        manifest,
+        component,
+        guards,
+        annotations: "",
+        labels: "",
+        replaced: &[],
+    }
+}
+
+fn crd(manifest: Manifest, guard: &'static [&'static str]) -> Copy {
+    Copy {
+        annotations: KEEP_CRDS,
+        ..copy(manifest, "crds", guard)
+    }
+}
+
+fn registration(manifest: Manifest) -> Copy {
+    Copy {
+        annotations: INJECT,
+        ..copy(manifest, "registrations", &[WEBHOOKS])
+    }
+}
+
+fn selected(manifest: Manifest, guards: &'static [&'static str]) -> Copy {
+    Copy {
+        labels: SELECTED,
+        ..copy(manifest, "monitoring", guards)
+    }
+}
+
+fn replacing(copy: Copy, replaced: &'static [(&'static str, &'static str)]) -> Copy {
+    Copy { replaced, ..copy }
+}
+
+/// Those of berth-hub, its dashboard, and the role of its test.
+pub(super) fn hub() -> Vec<(String, String)> {
+    let mut copies = Vec::new();
+    let crds = files::CRDS
+        .into_iter()
+        .chain(PLACEMENT_CRDS)
+        .chain(WORK_CRDS);
+    copies.extend(crds.map(|it| crd(it, &[CRDS])));
+    let inventory = &["and $.Values.crds.enabled $.Values.clusterProfiles.enabled"];
+    copies.extend(INVENTORY_CRDS.map(|it| crd(it, inventory)));
+    let account = &[CONTROLLERS_ACCOUNT];
+    let placements = &[PLACEMENTS_ACCOUNT];
+    let policies = files::POLICIES_WITH_WEBHOOK;
+    copies.extend([
+        copy(files::ACCOUNTS, "server", &[GATE, CONTROLLER]),
+        copy(files::GATE_ROLE, "gate", &[GATE]),
+        copy(files::SERVICE, "gate", &[GATE]),
+        copy(files::DISRUPTION_BUDGET, "gate", &[GATE]),
+        replacing(
+            copy(files::CERTIFICATES_ROLE, "certificates", &[KEEPS]),
+            CERTIFICATES,
+        ),
+        copy(files::CERTIFICATES, "certificates", &[KEEPS]),
+        copy(
+            files::CERT_MANAGER_CERTIFICATE,
+            "certificates",
+            &[r#"eq $.Values.certificates.source "cert-manager""#],
+        ),
+        replacing(copy(files::CONTROLLER_ROLE, "controller", &[]), account),
+        copy(files::AGENT_ROLES, "controller", &[]),
+        replacing(copy(files::PLACEMENT_ROLE, "placement", &[]), placements),
+        copy(
+            files::PLACEMENT_APART_ACCOUNT,
+            "placement",
+            &["$.Values.placementApart"],
+        ),
+        replacing(copy(files::WORK_ROLE, "work", &[]), account),
+        replacing(
+            copy(
+                files::AUTO_APPROVAL_ROLE,
+                "controller",
+                &["$.Values.autoApproval.users"],
+            ),
+            account,
+        ),
+        replacing(
+            copy(
+                files::CLUSTER_PROFILES_ROLE,
+                "controller",
+                &["$.Values.clusterProfiles.enabled"],
+            ),
+            account,
+        ),
+        replacing(
+            copy(
+                files::SIG_PLACEMENT_DECISIONS_ROLE,
+                "placement",
+                &["$.Values.clusterProfiles.placementDecisions"],
+            ),
+            placements,
+        ),
+        copy(
+            files::NETWORK_POLICIES,
+            "network-policies",
+            &[
+                r#"and $.Values.networkPolicies.enabled (ne $.Values.mode "policies")"#,
+                r#"and $.Values.networkPolicies.enabled (ne $.Values.mode "hub")"#,
+            ],
+        ),
+        copy(files::POLICIES, "policies", &[POLICIES]),
+        Copy {
+            annotations: "",
+            ..copy(policies, "policies", &[WITH_WEBHOOK])
+        },
+        copy(files::MONITORING_SCRAPER, "monitoring", &[MONITORING]),
+        copy(files::MONITORING_SERVICE, "monitoring", &[MONITORING]),
+        selected(
+            files::MONITORING_SERVICE_MONITOR,
+            &[
+                r#"and $.Values.monitoring.enabled (ne $.Values.mode "policies")"#,
+                MONITORING,
+            ],
+        ),
+        replacing(selected(files::MONITORING_RULE, &[MONITORING]), HUB_RULES),
+    ]);
+    copies.extend(
+        [
+            files::CLUSTER_MUTATORS,
+            files::CLUSTER_VALIDATORS,
+            files::SET_VALIDATORS,
+            files::BINDING_VALIDATORS,
+            files::REQUEST_VALIDATORS,
+            files::PLACEMENT_VALIDATORS,
+            files::WORK_VALIDATORS,
+            files::REPLICA_SET_VALIDATORS,
+        ]
+        .map(registration),
+    );
+    copies.extend(files::BOOTSTRAP.map(|it| Copy {
+        annotations: if it == files::BOOTSTRAP_NAMESPACE {
+            KEEP
+        } else {
+            ""
+        },
+        ..copy(it, "bootstrap", &["$.Values.bootstrap.enabled"])
+    }));
+    let mut made: Vec<_> = copies.iter().map(|it| it.made("berth-hub")).collect();
+    let dashboard = fs::read_to_string(in_repository("manifests/monitoring/dashboard.json"));
+    made.push((
+        "charts/berth-hub/dashboard.json".to_owned(),
+        dashboard.expect("there is a dashboard"),
+    ));
+    made.push((
+        "charts/berth-hub/templates/tests/role.yaml".to_owned(),
+        doctor::role(),
+    ));
+    made
+}
+
+/// Those of berth-agent.
+pub(super) fn agent() -> Vec<(String, String)> {
+    let copies = [
+        crd(files::CRD_CLAIMS, &[CRDS]),
+        crd(
+            files::CRD_APPLIED_MANIFEST_WORKS,
+            &["and $.Values.crds.enabled $.Values.work.enabled"],
+        ),
+        copy(files::AGENT_ACCOUNT, "agent", &[]),
+        copy(files::AGENT_ROLE, "agent", &[]),
+        copy(files::AGENT_CLUSTER_ROLE, "agent", &[]),
+        Copy {
+            annotations: "{{- if eq $kind \"Namespace\" }}\n    helm.sh/resource-policy: keep\n{{- end }}\n",
+            ..copy(files::AGENT_ADDONS, "addons", &[])
+        },
+        copy(files::AGENT_WORK_ROLE, "work", &[WORK]),
+        copy(files::AGENT_WORK_EXECUTION, "work", &[WORK]),
+        copy(
+            files::AGENT_WORK_ADMIN,
+            "work",
+            &["and $.Values.work.enabled $.Values.work.admin"],
+        ),
+        copy(
+            files::AGENT_IMPERSONATION_ROLE,
+            "work",
+            &["$.Values.work.impersonation"],
+        ),
+        copy(files::AGENT_MONITORING_REVIEWS, "monitoring", &[MONITORING]),
+        copy(files::AGENT_MONITORING_SCRAPER, "monitoring", &[MONITORING]),
+        copy(files::AGENT_MONITORING_SERVICE, "monitoring", &[MONITORING]),
+        selected(files::AGENT_MONITORING_SERVICE_MONITOR, &[MONITORING]),
+        replacing(
+            selected(files::AGENT_MONITORING_RULE, &[MONITORING]),
+            &[RUNBOOK],
+        ),
+    ];
+    copies.iter().map(|it| it.made("berth-agent")).collect()
+}

@@ -1,0 +1,165 @@
+//! Values that are refused, each with a sentence; and what helm's own checks say.
+
+use serde_json::{Value, json};
+
+use super::helm::{AGENT, Chart, HUB, programs};
+
+/// What both majors say when the schema refuses a value.
+const BY_SCHEMA: &str = "values don't meet the specifications of the schema";
+
+/// Fails unless helm refuses the values, and says all of this.
+fn assert_refused(chart: Chart, values: &Value, more: &[&str], sentences: &[&str]) {
+    for program in programs() {
+        let output = chart.run_template(program, values, more);
+        assert_eq!(output.status.code(), Some(1), "{program}: {values}");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        for sentence in sentences {
+            assert!(errors.contains(sentence), "{program}: {values}: {errors}");
+        }
+        assert!(
+            output.stdout.is_empty(),
+            "{program}: {values}: nothing is rendered"
+        );
+    }
+}
+
+#[test]
+fn charts_pass_lint() {
+    let of_agent = json!({"clusterName": "c1"});
+    let of_hub = json!({"monitoring": {"enabled": true}, "bootstrap": {"enabled": true}});
+    for program in programs() {
+        for (chart, values) in [
+            (HUB, json!({})),
+            (HUB, of_hub.clone()),
+            (AGENT, of_agent.clone()),
+        ] {
+            let output = chart.linted(program, &values);
+            let said = String::from_utf8_lossy(&output.stdout);
+            assert!(output.status.success(), "{program}: {said}");
+        }
+    }
+}
+
+#[test]
+fn contradictions_are_refused() {
+    for (values, sentence) in [
+        (
+            json!({"mode": "policies", "certificates": {"source": "cert-manager"}}),
+            "certificates.source cert-manager is for a gate, and mode policies has none: leave certificates.source at berth",
+        ),
+        (
+            json!({"mode": "policies", "registrations": {"enabled": false}}),
+            "registrations.enabled=false is for a gate, and mode policies has none: leave it at true",
+        ),
+        (
+            json!({"mode": "hub", "ocmNames": true}),
+            "ocmNames renames the controller's Deployment, and mode hub has none: set ocmNames to false",
+        ),
+        (
+            json!({"clusterProfiles": {"placementDecisions": true}}),
+            "clusterProfiles.placementDecisions refer to ClusterProfiles: set clusterProfiles.enabled to true, too",
+        ),
+        (
+            json!({"featureGates": {"ClusterProfile": true}}),
+            "featureGates.ClusterProfile lacks the permissions that the gate needs: set clusterProfiles.enabled instead",
+        ),
+        (
+            json!({"featureGates": {"SIGPlacementDecision": true}}),
+            "featureGates.SIGPlacementDecision lacks the permissions that the gate needs: set clusterProfiles.placementDecisions",
+        ),
+        (
+            json!({"featureGates": {"ManagedClusterAutoApproval": true}}),
+            "featureGates.ManagedClusterAutoApproval lacks the permissions that the gate needs: set autoApproval.users instead",
+        ),
+        (
+            json!({"commonLabels": {"app.kubernetes.io/name": "hub"}}),
+            "commonLabels: the chart sets the label app.kubernetes.io/name itself: remove it",
+        ),
+    ] {
+        assert_refused(HUB, &values, &[], &[sentence]);
+    }
+    for (values, sentence) in [
+        (
+            json!({}),
+            "clusterName is missing: set it to the name of the cluster on the hub",
+        ),
+        (
+            json!({"clusterName": "c1", "work": {"enabled": false, "impersonation": true}}),
+            "work.impersonation is for ManifestWorks, and work.enabled is false: set work.impersonation to false",
+        ),
+        (
+            json!({"clusterName": "c1", "bootstrap": {"kubeconfig": "kind: Config", "secrets": ["a", "b"]}}),
+            "bootstrap.kubeconfig is for one hub, and bootstrap.secrets names several: make the Secrets yourself",
+        ),
+        (
+            json!({"clusterName": "c1", "featureGates": {"MultipleHubs": true}}),
+            "featureGates.MultipleHubs follows from the number of bootstrap.secrets: remove it",
+        ),
+        (
+            json!({"clusterName": "c1", "commonLabels": {"app": "agent"}}),
+            "commonLabels: the chart sets the label app itself: remove it",
+        ),
+    ] {
+        assert_refused(AGENT, &values, &[], &[sentence]);
+    }
+}
+
+#[test]
+fn what_the_cluster_lacks_is_refused() {
+    let sentence = "mode policies needs Kubernetes 1.36 or newer, and this cluster has v1.35.2: set mode to webhooks or hub";
+    let old = ["--kube-version", "1.35.2"];
+    assert_refused(HUB, &json!({"mode": "policies"}), &old, &[sentence]);
+    let sentence = "mode policies-with-webhook needs Kubernetes 1.36 or newer";
+    assert_refused(
+        HUB,
+        &json!({"mode": "policies-with-webhook"}),
+        &old,
+        &[sentence],
+    );
+    let sentence = "berth-hub installs into the namespace open-cluster-management-hub";
+    assert_refused(HUB, &json!({}), &["--namespace", "default"], &[sentence]);
+    let sentence = "berth-agent installs into the namespace open-cluster-management-agent";
+    let values = json!({"clusterName": "c1"});
+    assert_refused(AGENT, &values, &["--namespace", "default"], &[sentence]);
+    let sentence = "kubeVersion: >=1.28.0-0 which is incompatible";
+    assert_refused(HUB, &json!({}), &["--kube-version", "1.27.9"], &[sentence]);
+}
+
+/// By the schema. Both majors name the value that is wrong, in words of their own.
+#[test]
+fn typos_and_values_that_make_no_sense_are_refused() {
+    for (values, name) in [
+        (json!({"mod": "hub"}), "mod"),
+        (json!({"gate": {"replica": 3}}), "replica"),
+        (json!({"crds": {"kep": true}}), "kep"),
+        (json!({"gate": {"resources": {"limit": {}}}}), "limit"),
+        (json!({"imagePullSecrets": ["pull"]}), "imagePullSecrets"),
+        (json!({"mode": "webhook"}), "mode"),
+        (json!({"size": "huge"}), "size"),
+        (json!({"image": {"digest": "sha256:abc"}}), "digest"),
+        (json!({"gate": {"replicas": -1}}), "replicas"),
+        (json!({"registrations": {"enabled": "false"}}), "enabled"),
+        (json!({"autoApproval": {"users": "alice"}}), "users"),
+    ] {
+        assert_refused(HUB, &values, &[], &[BY_SCHEMA, name]);
+    }
+    for (values, name) in [
+        (json!({"clusterName": "C1"}), "clusterName"),
+        (json!({"clusterName": "c1", "works": {}}), "works"),
+        (
+            json!({"clusterName": "c1", "bootstrap": {"secrets": []}}),
+            "secrets",
+        ),
+    ] {
+        assert_refused(AGENT, &values, &[], &[BY_SCHEMA, name]);
+    }
+}
+
+/// Of a chart that contains this one.
+#[test]
+fn helms_global_values_are_no_typo() {
+    for program in programs() {
+        let values = json!({"global": {"region": "eu"}});
+        assert!(!HUB.rendered(program, &values).is_empty());
+    }
+}
