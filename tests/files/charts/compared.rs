@@ -97,7 +97,8 @@ fn by_identity(objects: &[Value]) -> BTreeMap<String, Value> {
     let mut found = BTreeMap::new();
     for object in objects {
         let mut object = object.clone();
-        normalize(&mut object);
+        let labelled = has_recommended_labels(&object);
+        normalize(&mut object, labelled);
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let identity = [
             text(&object["apiVersion"]),
@@ -112,7 +113,16 @@ fn by_identity(objects: &[Value]) -> BTreeMap<String, Value> {
     found
 }
 
-fn normalize(object: &mut Value) {
+/// Those that are generated have none: CRDs, policies with their registration, and the roles that agents share.
+fn has_recommended_labels(object: &Value) -> bool {
+    let generated = object["kind"] == "CustomResourceDefinition"
+        || object["metadata"]["annotations"]["berth.open-cluster-management.io/policies"]
+            .is_string()
+        || object["metadata"]["labels"]["open-cluster-management.io/cluster-name"].is_string();
+    !generated
+}
+
+fn normalize(object: &mut Value, labelled: bool) {
     for group in ["labels", "annotations"] {
         let metadata = object["metadata"]
             .as_object_mut()
@@ -121,9 +131,12 @@ fn normalize(object: &mut Value) {
             continue;
         };
         entries.retain(|key, _| {
-            !["app.kubernetes.io/", "helm.sh/"]
-                .iter()
-                .any(|prefix| key.starts_with(prefix))
+            let is_of_helm = key.starts_with("helm.sh/")
+                || ["instance", "version", "managed-by"]
+                    .iter()
+                    .any(|it| *key == format!("app.kubernetes.io/{it}"));
+            let is_more = !labelled && key.starts_with("app.kubernetes.io/");
+            !is_of_helm && !is_more
         });
         if entries.is_empty() {
             metadata.remove(group);

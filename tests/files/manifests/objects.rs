@@ -65,6 +65,45 @@ fn every_file_is_in_a_kustomization() {
     }
 }
 
+/// Tools group by them. Selectors do not use them, because a selector cannot be changed.
+#[test]
+fn hand_written_objects_have_the_recommended_labels() {
+    let label = |name: &str| format!("app.kubernetes.io/{name}");
+    let mut counted = 0;
+    for manifest in berth_manifests::files::ALL {
+        // Patches have only what they change.
+        let is_patch = manifest.path.ends_with("/deployment.yaml")
+            && (manifest.path.contains("cert-manager") || manifest.path.contains("client-cert"));
+        if manifest.text.starts_with(crate::generated::HEADER)
+            || manifest.path.contains("/policies/")
+            || is_patch
+        {
+            continue;
+        }
+        for object in read(manifest.path) {
+            let labels = &object["metadata"]["labels"];
+            let what = format!("{}: {}", manifest.path, object["metadata"]["name"]);
+            assert_eq!(labels[label("name")], "berth", "{what}");
+            assert_eq!(
+                labels[label("part-of")],
+                "open-cluster-management",
+                "{what}"
+            );
+            assert!(labels[label("component")].is_string(), "{what}");
+            for field in [
+                "/spec/selector",
+                "/spec/podSelector",
+                "/spec/template/metadata/labels",
+            ] {
+                let selector = object.pointer(field).unwrap_or(&Value::Null).to_string();
+                assert!(!selector.contains("app.kubernetes.io/"), "{what}: {field}");
+            }
+            counted += 1;
+        }
+    }
+    assert!(counted > 50, "{counted}");
+}
+
 #[test]
 fn a_misspelt_field_is_found() {
     let mut deployment = read("manifests/server/deployment.yaml").remove(0);

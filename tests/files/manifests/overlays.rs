@@ -300,8 +300,8 @@ fn by_ocms_names_the_controller_replaces_ocms() {
     };
     let deployment = deployment(&objects, "cluster-manager-registration-controller");
     assert_eq!(
-        deployment["metadata"]["labels"],
-        json!({"app": "cluster-manager-registration-controller"})
+        deployment["metadata"]["labels"]["app"],
+        "cluster-manager-registration-controller"
     );
     let selected = json!({"app": "clustermanager-registration-controller"});
     assert_eq!(

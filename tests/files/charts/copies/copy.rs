@@ -64,13 +64,18 @@ impl Copy {
                 true => "",
                 false => annotations,
             };
+            let component = if is_registration {
+                "registrations"
+            } else {
+                self.component
+            };
             if let Some(guard) = &guard {
                 writeln!(made, "{{{{- if {guard} }}}}").expect("a string can be written");
             }
             made.push_str("---\n");
             made.push_str(&with_metadata(
                 document,
-                self.component,
+                component,
                 annotations,
                 self.labels,
             ));
