@@ -14,6 +14,7 @@ mod terminal;
 
 mod accept;
 mod can_i;
+mod charts;
 mod completion;
 mod connection;
 mod deny;
