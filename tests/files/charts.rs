@@ -7,6 +7,7 @@
 
 mod agent;
 mod compared;
+mod complete;
 mod copies;
 mod documented;
 mod helm;

@@ -64,3 +64,18 @@ imagePullSecrets:
 - --feature-gates={{ $name }}={{ $on }}
 {{- end }}
 {{- end -}}
+
+{{- /* The first of these pods' values that is set; empty if none is. */ -}}
+{{- define "berth.isSet" -}}
+{{- $set := list -}}
+{{- range $name, $value := . -}}
+{{- if eq $name "resources" -}}
+{{- if or $value.requests $value.limits }}{{ $set = append $set $name }}{{ end -}}
+{{- else if eq $name "replicas" -}}
+{{- if not (kindIs "invalid" $value) }}{{ $set = append $set $name }}{{ end -}}
+{{- else if $value -}}
+{{- $set = append $set $name -}}
+{{- end -}}
+{{- end -}}
+{{- with $set }}{{ first . }}{{ end -}}
+{{- end -}}

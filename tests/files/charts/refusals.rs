@@ -60,6 +60,18 @@ fn contradictions_are_refused() {
             "clusterProfiles.placementDecisions refer to ClusterProfiles: set clusterProfiles.enabled to true, too",
         ),
         (
+            json!({"mode": "hub", "controller": {"replicas": 0}}),
+            "controller.replicas is for the controller's Deployment, and mode hub has none: set gate.replicas instead",
+        ),
+        (
+            json!({"mode": "policies", "gate": {"resources": {"limits": {"memory": "1Gi"}}}}),
+            "gate.resources is for the gate's Deployment, and mode policies has none: remove it",
+        ),
+        (
+            json!({"placement": {"extraArgs": ["--v=4"]}}),
+            "placement.extraArgs is for the placement controller's own Deployment: set placementApart to true",
+        ),
+        (
             json!({"featureGates": {"ClusterProfile": true}}),
             "featureGates.ClusterProfile lacks the permissions that the gate needs: set clusterProfiles.enabled instead",
         ),
