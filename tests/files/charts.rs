@@ -10,6 +10,7 @@ mod compared;
 mod complete;
 mod copies;
 mod documented;
+mod feature_gates;
 mod helm;
 mod hub;
 mod printed;

@@ -27,7 +27,25 @@
 {{- if .Values.placementApart }}
 - --controllers=*,-placement
 {{- end }}
-{{- include "berth.featureGates" . }}
+{{- include "berth-hub.featureGates" (list . "controller") }}
+{{- end -}}
+
+{{- /* The feature gates of (list $ process), each for the processes that it has an effect on. A later flag adds to an earlier one. */ -}}
+{{- define "berth-hub.featureGates" -}}
+{{- $top := index . 0 -}}
+{{- $process := index . 1 -}}
+{{- $ofRules := list "DefaultClusterSet" "GuardedSelectors" "NilExecutorValidating" "UnguardedDenial" -}}
+{{- $ofPlacement := list "PlacementPreferNoSelect" "PlacementScores" "PlacementSortBy" "PlacementSpreadPolicy" -}}
+{{- $names := list "CleanUpCompletedManifestWork" "DefaultClusterSet" "ManagedClusterAutoRebootstrap" "ManifestWorkReplicaSet" "ResourceCleanup" -}}
+{{- if eq $process "gate" }}{{ $names = $ofRules }}{{ end -}}
+{{- if eq $process "placement" }}{{ $names = $ofPlacement }}{{ end -}}
+{{- if and (eq $process "controller") (eq $top.Values.mode "hub") }}{{ $names = concat $names $ofRules }}{{ end -}}
+{{- if and (eq $process "controller") (not $top.Values.placementApart) }}{{ $names = concat $names $ofPlacement }}{{ end -}}
+{{- range $name, $on := $top.Values.featureGates }}
+{{- if has $name $names }}
+- --feature-gates={{ $name }}={{ $on }}
+{{- end }}
+{{- end }}
 {{- end -}}
 
 {{- /*

@@ -109,7 +109,7 @@ fn switches_combine() {
             "placementApart": true,
             "clusterProfiles": {"enabled": true, "placementDecisions": true},
             "autoApproval": {"users": ["alice", "bob"]},
-            "featureGates": {"PlacementScores": true},
+            "featureGates": {"PlacementScores": true, "ResourceCleanup": false},
             "gate": {"extraArgs": ["--v=4"]},
         });
         let objects = HUB.rendered(program, &all);
@@ -120,7 +120,7 @@ fn switches_combine() {
             "--feature-gates=ManagedClusterAutoApproval=true",
             "--auto-approved-csr-users=alice,bob",
             "--controllers=*,-placement",
-            "--feature-gates=PlacementScores=true",
+            "--feature-gates=ResourceCleanup=false",
             "--v=4",
         ]);
         assert_eq!(args(&objects, GATE), expected);
@@ -129,7 +129,8 @@ fn switches_combine() {
             json!([
                 "placement",
                 "controller",
-                "--feature-gates=SIGPlacementDecision=true"
+                "--feature-gates=SIGPlacementDecision=true",
+                "--feature-gates=PlacementScores=true"
             ])
         );
         // No binding names an account that is not there.

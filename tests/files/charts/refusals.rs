@@ -72,6 +72,10 @@ fn contradictions_are_refused() {
             "placement.extraArgs is for the placement controller's own Deployment: set placementApart to true",
         ),
         (
+            json!({"mode": "policies-with-webhook", "featureGates": {"GuardedSelectors": false}}),
+            "featureGates.GuardedSelectors changes rules of the gate, and the policies of mode policies-with-webhook are printed without it",
+        ),
+        (
             json!({"featureGates": {"ClusterProfile": true}}),
             "featureGates.ClusterProfile lacks the permissions that the gate needs: set clusterProfiles.enabled instead",
         ),
@@ -146,6 +150,10 @@ fn typos_and_values_that_make_no_sense_are_refused() {
         (json!({"crds": {"kep": true}}), "kep"),
         (json!({"gate": {"resources": {"limit": {}}}}), "limit"),
         (json!({"imagePullSecrets": ["pull"]}), "imagePullSecrets"),
+        (
+            json!({"featureGates": {"PlacementScore": true}}),
+            "PlacementScore",
+        ),
         (json!({"mode": "webhook"}), "mode"),
         (json!({"size": "huge"}), "size"),
         (json!({"image": {"digest": "sha256:abc"}}), "digest"),

@@ -58,13 +58,6 @@ imagePullSecrets:
 {{- toYaml (mergeOverwrite (deepCopy (index . 1).resources) (index . 0).resources) }}
 {{- end -}}
 
-{{- /* The feature gates as arguments, each on its own: a later flag adds to an earlier one. */ -}}
-{{- define "berth.featureGates" -}}
-{{- range $name, $on := .Values.featureGates }}
-- --feature-gates={{ $name }}={{ $on }}
-{{- end }}
-{{- end -}}
-
 {{- /* The first of these pods' values that is set; empty if none is. */ -}}
 {{- define "berth.isSet" -}}
 {{- $set := list -}}

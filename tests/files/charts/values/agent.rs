@@ -31,6 +31,9 @@ pub(in crate::charts) struct Agent {
     /// ManifestWorks.
     work: Work,
     /// Feature gates of the agent, such as ClusterProperty: true.
+    #[schemars(extend("propertyNames" = {"enum": [
+        "AddonManagement", "ClusterClaim", "ClusterProperty", "ExecutorImpersonation", "MultipleHubs", "RawFeedbackJsonString",
+    ]}))]
     feature_gates: BTreeMap<String, bool>,
     /// Scrape target and alerts.
     monitoring: Monitoring,

@@ -35,7 +35,12 @@ pub(in crate::charts) struct Hub {
     auto_approval: AutoApproval,
     /// ClusterProfiles of SIG-Multicluster.
     cluster_profiles: ClusterProfiles,
-    /// Feature gates of the controller, such as PlacementScores: true. Those of the gate are in gate.extraArgs.
+    /// Feature gates, such as PlacementScores: true. Each reaches the processes that it has an effect on.
+    #[schemars(extend("propertyNames" = {"enum": [
+        "CleanUpCompletedManifestWork", "ClusterProfile", "DefaultClusterSet", "GuardedSelectors", "ManagedClusterAutoApproval",
+        "ManagedClusterAutoRebootstrap", "ManifestWorkReplicaSet", "NilExecutorValidating", "PlacementPreferNoSelect",
+        "PlacementScores", "PlacementSortBy", "PlacementSpreadPolicy", "ResourceCleanup", "SIGPlacementDecision", "UnguardedDenial",
+    ]}))]
     feature_gates: BTreeMap<String, bool>,
     /// Give the controller's Deployment the name and labels of OCM's, so that it replaces OCM's in place.
     ocm_names: bool,
