@@ -3,6 +3,7 @@
 mod arrows;
 mod circles;
 mod imports;
+mod profiles;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
