@@ -50,141 +50,111 @@ pub(crate) enum Fact {
     Renewal(PartialObject<Renewal>),
 }
 
-/// A row of the table of kinds.
-struct Row {
-    kind: Kind,
-    /// Group, preferred version, and resource.
-    resource: (&'static str, &'static str, &'static str),
-    /// Whether it is watched with these gates.
-    is_needed: fn(Gates) -> bool,
-    /// Which of its objects are watched.
-    which: fn(Watched<Fact>) -> Watched<Fact>,
-    /// What is kept of an object.
-    read: fn(&Item<'_>, &LabelKeys, Gates) -> Result<Fact, serde_json::Error>,
-}
-
-/// Every kind that is watched.
-const KINDS: [Row; 11] = [
-    Row {
-        kind: Kind::Cluster,
-        resource: (groups::CLUSTER, "v1", groups::MANAGED_CLUSTERS),
-        is_needed: always,
-        which: all,
-        read: |item, labels, gates| bounded_cluster(item, labels, gates).map(Fact::Object),
-    },
-    Row {
-        kind: Kind::Set,
-        resource: (groups::CLUSTER, "v1beta2", groups::MANAGED_CLUSTER_SETS),
-        is_needed: always,
-        which: all,
-        read: |item, _, _| kept(item, &SET),
-    },
-    Row {
-        kind: Kind::Binding,
-        resource: (
-            groups::CLUSTER,
-            "v1beta2",
-            groups::MANAGED_CLUSTER_SET_BINDINGS,
-        ),
-        is_needed: always,
-        which: all,
-        read: |item, _, _| kept(item, &BINDING),
-    },
-    Row {
-        kind: Kind::Addon,
-        resource: (
-            "addon.open-cluster-management.io",
-            "v1beta1",
-            "managedclusteraddons",
-        ),
-        is_needed: always,
-        // Hubs with an older OCM serve only the second version. A hub without add-ons does not have the kind.
-        which: |addons| addons.or_version("v1alpha1").optional(),
-        read: |item, _, _| addon(item),
-    },
-    Row {
-        kind: Kind::Namespace,
-        resource: ("", "v1", "namespaces"),
-        is_needed: always,
-        which: of_clusters,
-        read: |item, _, _| kept(item, &NAMESPACE),
-    },
-    Row {
-        kind: Kind::ClusterRole,
-        resource: (RBAC, "v1", "clusterroles"),
-        is_needed: always,
-        which: of_clusters,
-        read: |item, _, _| kept(item, &RIGHTS),
-    },
-    Row {
-        kind: Kind::ClusterRoleBinding,
-        resource: (RBAC, "v1", "clusterrolebindings"),
-        is_needed: always,
-        which: of_clusters,
-        read: |item, _, _| kept(item, &RIGHTS),
-    },
-    Row {
-        kind: Kind::RoleBinding,
-        resource: (RBAC, "v1", "rolebindings"),
-        is_needed: always,
-        which: of_clusters,
-        read: |item, _, _| kept(item, &RIGHTS),
-    },
-    Row {
-        kind: Kind::Lease,
-        resource: ("coordination.k8s.io", "v1", "leases"),
-        is_needed: always,
-        which: of_clusters,
-        read: |item, _, _| item.parse().map(Fact::Renewal),
-    },
-    Row {
-        kind: Kind::Csr,
-        resource: ("certificates.k8s.io", "v1", "certificatesigningrequests"),
-        is_needed: always,
-        // CSRs of every signer: OCM's agents count all with their cluster's label, and stop at ten.
-        which: of_clusters,
-        read: |item, _, _| csr(item).map(Fact::Object),
-    },
-    Row {
-        kind: Kind::Profile,
-        resource: (
-            inventory::GROUP,
-            inventory::VERSION,
-            inventory::CLUSTER_PROFILES,
-        ),
-        is_needed: |gates| gates.cluster_profile,
-        // The hub may get the CRD later. Those of other managers count, because they have names, too.
-        which: Watched::optional,
-        read: |item, _, _| kept(item, &PROFILE),
-    },
-];
-
-/// The kinds that are watched with these gates. `labels`: the keys of ManagedClusters' labels that selectors read.
+/// The table of kinds: those that are watched with these gates. `labels`: the keys of ManagedClusters' labels that selectors read.
 pub(crate) fn watched(labels: &LabelKeys, gates: Gates) -> Vec<(Kind, Watched<Fact>)> {
-    let needed = KINDS.iter().filter(|row| (row.is_needed)(gates));
-    let rows = needed.map(|row| {
-        let (group, version, resource) = row.resource;
-        let (labels, read) = (labels.clone(), row.read);
-        let all = Watched::new(
-            resource,
-            GroupVersionResource::new(group, version, resource),
-            move |item| read(item, &labels, gates),
+    let labels = labels.clone();
+    let mut rows = vec![
+        (
+            Kind::Cluster,
+            all(
+                (groups::CLUSTER, "v1", groups::MANAGED_CLUSTERS),
+                move |item| bounded_cluster(item, &labels, gates).map(Fact::Object),
+            ),
+        ),
+        (
+            Kind::Set,
+            all(
+                (groups::CLUSTER, "v1beta2", groups::MANAGED_CLUSTER_SETS),
+                |item| kept(item, &SET),
+            ),
+        ),
+        (
+            Kind::Binding,
+            all(
+                (
+                    groups::CLUSTER,
+                    "v1beta2",
+                    groups::MANAGED_CLUSTER_SET_BINDINGS,
+                ),
+                |item| kept(item, &BINDING),
+            ),
+        ),
+        (
+            Kind::Addon,
+            // Hubs with an older OCM serve only the second version. A hub without add-ons does not have the kind.
+            all(
+                (
+                    "addon.open-cluster-management.io",
+                    "v1beta1",
+                    "managedclusteraddons",
+                ),
+                addon,
+            )
+            .or_version("v1alpha1")
+            .optional(),
+        ),
+        (
+            Kind::Namespace,
+            of_clusters(("", "v1", "namespaces"), |item| kept(item, &NAMESPACE)),
+        ),
+        (
+            Kind::ClusterRole,
+            of_clusters((RBAC, "v1", "clusterroles"), |item| kept(item, &RIGHTS)),
+        ),
+        (
+            Kind::ClusterRoleBinding,
+            of_clusters((RBAC, "v1", "clusterrolebindings"), |item| {
+                kept(item, &RIGHTS)
+            }),
+        ),
+        (
+            Kind::RoleBinding,
+            of_clusters((RBAC, "v1", "rolebindings"), |item| kept(item, &RIGHTS)),
+        ),
+        (
+            Kind::Lease,
+            of_clusters(("coordination.k8s.io", "v1", "leases"), |item| {
+                item.parse().map(Fact::Renewal)
+            }),
+        ),
+        (
+            Kind::Csr,
+            // CSRs of every signer: OCM's agents count all with their cluster's label, and stop at ten.
+            of_clusters(
+                ("certificates.k8s.io", "v1", "certificatesigningrequests"),
+                |item| csr(item).map(Fact::Object),
+            ),
+        ),
+    ];
+    if gates.cluster_profile {
+        // The hub may get the CRD later. Those of other managers count, because they have names, too.
+        let profiles = all(
+            (
+                inventory::GROUP,
+                inventory::VERSION,
+                inventory::CLUSTER_PROFILES,
+            ),
+            |item| kept(item, &PROFILE),
         );
-        (row.kind, (row.which)(all))
-    });
-    rows.collect()
+        rows.push((Kind::Profile, profiles.optional()));
+    }
+    rows
 }
 
-fn always(_: Gates) -> bool {
-    true
+/// All objects of a kind, by group, preferred version and resource. `read`: what is kept of an object.
+fn all(
+    (group, version, resource): (&'static str, &'static str, &'static str),
+    read: impl Fn(&Item<'_>) -> Result<Fact, serde_json::Error> + Send + Sync + 'static,
+) -> Watched<Fact> {
+    let kind = GroupVersionResource::new(group, version, resource);
+    Watched::new(resource, kind, read)
 }
 
-fn all(objects: Watched<Fact>) -> Watched<Fact> {
-    objects
-}
-
-fn of_clusters(objects: Watched<Fact>) -> Watched<Fact> {
-    objects.labelled(OF_CLUSTERS)
+fn of_clusters(
+    kind: (&'static str, &'static str, &'static str),
+    read: fn(&Item<'_>) -> Result<Fact, serde_json::Error>,
+) -> Watched<Fact> {
+    all(kind, read).labelled(OF_CLUSTERS)
 }
 
 fn kept(item: &Item<'_>, keep: &Keep<'_>) -> Result<Fact, serde_json::Error> {

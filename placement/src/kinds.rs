@@ -44,130 +44,80 @@ pub(crate) enum Fact {
     Slice(SliceFacts),
 }
 
-/// A row of the table of kinds.
-struct Row {
-    /// The name in metrics and logs.
-    name: &'static str,
-    /// Group, version, and resource.
-    resource: (&'static str, &'static str, &'static str),
-    /// Whether it is watched.
-    is_needed: fn(Config) -> bool,
-    /// Which of its objects are watched.
-    which: fn(Watched<Fact>) -> Watched<Fact>,
-    /// What is kept of an object. `Needs`: what is kept of ManagedClusters.
-    read: fn(&Item<'_>, Settings, &Needs) -> Result<Fact, serde_json::Error>,
-}
-
 // === impl Kind ===
 
 impl Kind {
-    const ALL: [Self; 7] = [
-        Self::Placement,
-        Self::Decision,
-        Self::Cluster,
-        Self::Set,
-        Self::Binding,
-        Self::Scores,
-        Self::Slice,
-    ];
-
-    /// The table of kinds.
-    const fn row(self) -> Row {
+    /// Group, version and resource.
+    const fn served(self) -> (&'static str, &'static str, &'static str) {
         match self {
-            Self::Placement => Row {
-                name: groups::PLACEMENTS,
-                resource: (groups::CLUSTER, "v1beta1", groups::PLACEMENTS),
-                is_needed: always,
-                which: all,
-                read: placement,
-            },
-            Self::Decision => Row {
-                name: groups::PLACEMENT_DECISIONS,
-                resource: (groups::CLUSTER, "v1beta1", groups::PLACEMENT_DECISIONS),
-                is_needed: always,
-                which: all,
-                read: |item, settings, _| decision(item, settings).map(Fact::Decision),
-            },
-            Self::Cluster => Row {
-                name: groups::MANAGED_CLUSTERS,
-                resource: (groups::CLUSTER, "v1", groups::MANAGED_CLUSTERS),
-                is_needed: always,
-                which: all,
-                read: |item, _, needs| cluster(item, needs).map(Fact::Cluster),
-            },
-            Self::Set => Row {
-                name: groups::MANAGED_CLUSTER_SETS,
-                resource: (groups::CLUSTER, "v1beta2", groups::MANAGED_CLUSTER_SETS),
-                is_needed: always,
-                which: all,
-                read: |item, _, needs| set(item, needs).map(Fact::Set),
-            },
-            Self::Binding => Row {
-                name: groups::MANAGED_CLUSTER_SET_BINDINGS,
-                resource: (
-                    groups::CLUSTER,
-                    "v1beta2",
-                    groups::MANAGED_CLUSTER_SET_BINDINGS,
-                ),
-                is_needed: always,
-                which: all,
-                read: |_, _, _| Ok(Fact::Binding),
-            },
-            Self::Scores => Row {
-                name: groups::ADDON_PLACEMENT_SCORES,
-                resource: (groups::CLUSTER, "v1alpha1", groups::ADDON_PLACEMENT_SCORES),
-                is_needed: always,
-                which: all,
-                read: |item, _, _| scores(item).map(Fact::Scores),
-            },
-            Self::Slice => Row {
-                name: SLICES,
-                resource: (
-                    inventory::GROUP,
-                    inventory::VERSION,
-                    inventory::PLACEMENT_DECISIONS,
-                ),
-                is_needed: |config| config.sig_decisions,
-                // The hub may get the CRD later.
-                which: Watched::optional,
-                read: |item, _, _| slice(item).map(Fact::Slice),
-            },
+            Self::Placement => (groups::CLUSTER, "v1beta1", groups::PLACEMENTS),
+            Self::Decision => (groups::CLUSTER, "v1beta1", groups::PLACEMENT_DECISIONS),
+            Self::Cluster => (groups::CLUSTER, "v1", groups::MANAGED_CLUSTERS),
+            Self::Set => (groups::CLUSTER, "v1beta2", groups::MANAGED_CLUSTER_SETS),
+            Self::Binding => (
+                groups::CLUSTER,
+                "v1beta2",
+                groups::MANAGED_CLUSTER_SET_BINDINGS,
+            ),
+            Self::Scores => (groups::CLUSTER, "v1alpha1", groups::ADDON_PLACEMENT_SCORES),
+            Self::Slice => (
+                inventory::GROUP,
+                inventory::VERSION,
+                inventory::PLACEMENT_DECISIONS,
+            ),
         }
     }
 
     /// Group, version and resource.
     pub(crate) fn resource(self) -> GroupVersionResource {
-        let (group, version, resource) = self.row().resource;
+        let (group, version, resource) = self.served();
         GroupVersionResource::new(group, version, resource)
     }
 
-    /// Reads the fields that decisions need.
-    #[cfg(test)]
-    pub(crate) fn read(self, item: &Item<'_>, needs: &Needs) -> Result<Fact, serde_json::Error> {
-        (self.row().read)(item, Settings::default(), needs)
+    /// All objects of the kind. `read`: what is kept of one.
+    fn all(
+        self,
+        read: impl Fn(&Item<'_>) -> Result<Fact, serde_json::Error> + Send + Sync + 'static,
+    ) -> (Self, Watched<Fact>) {
+        let name = match self {
+            Self::Slice => SLICES,
+            _ => self.served().2,
+        };
+        (self, Watched::new(name, self.resource(), read))
     }
 }
 
-/// The kinds that are watched. `needs`: what is kept of ManagedClusters.
+/// The table of kinds: those that are watched. `needs`: what is kept of ManagedClusters.
 pub(crate) fn watched(config: Config, needs: &Needs) -> Vec<(Kind, Watched<Fact>)> {
-    let needed = Kind::ALL.map(|kind| (kind, kind.row())).into_iter();
-    let needed = needed.filter(|(_, row)| (row.is_needed)(config));
-    let rows = needed.map(|(kind, row)| {
-        let (needs, read) = (needs.clone(), row.read);
-        let all = Watched::new(row.name, kind.resource(), move |item| {
-            read(item, config.scheduler, &needs)
-        });
-        (kind, (row.which)(all))
-    });
-    rows.collect()
+    let settings = config.scheduler;
+    let [of_placements, of_clusters, of_sets] = std::array::from_fn(|_| needs.clone());
+    let mut rows = vec![
+        Kind::Placement.all(move |item| placement(item, settings, &of_placements)),
+        Kind::Decision.all(move |item| decision(item, settings).map(Fact::Decision)),
+        Kind::Cluster.all(move |item| cluster(item, &of_clusters).map(Fact::Cluster)),
+        Kind::Set.all(move |item| set(item, &of_sets).map(Fact::Set)),
+        Kind::Binding.all(|_| Ok(Fact::Binding)),
+        Kind::Scores.all(|item| scores(item).map(Fact::Scores)),
+    ];
+    if config.sig_decisions {
+        let (kind, slices) = Kind::Slice.all(|item| slice(item).map(Fact::Slice));
+        // The hub may get the CRD later.
+        rows.push((kind, slices.optional()));
+    }
+    rows
 }
 
-fn always(_: Config) -> bool {
-    true
-}
-
-fn all(objects: Watched<Fact>) -> Watched<Fact> {
-    objects
+/// Reads an object as the watch does.
+#[cfg(test)]
+pub(crate) fn read(kind: Kind, text: &str, needs: &Needs) -> Fact {
+    let config = Config {
+        sig_decisions: true,
+        ..Config::default()
+    };
+    let item = Item::read(text.as_bytes()).expect("an object");
+    let mut rows = watched(config, needs).into_iter();
+    let (_, row) = rows.find(|(of, _)| *of == kind).expect("a row");
+    row.read(&item).expect("a fact")
 }
 
 fn placement(
@@ -330,12 +280,6 @@ mod tests {
 
     use super::*;
 
-    fn read_as(kind: Kind, object: &Value, needs: &Needs) -> Fact {
-        let text = object.to_string();
-        let item = Item::read(text.as_bytes()).unwrap();
-        kind.read(&item, needs).unwrap()
-    }
-
     /// A cluster with much of everything that its agent or its creator writes.
     fn hostile(is_accepted: bool) -> Value {
         let labels = (0..12_500).map(|it| (format!("label{it}.example.com/a"), json!("x")));
@@ -353,7 +297,7 @@ mod tests {
     }
 
     fn facts(object: &Value, needs: &Needs) -> Cluster {
-        match read_as(Kind::Cluster, object, needs) {
+        match read(Kind::Cluster, &object.to_string(), needs) {
             Fact::Cluster(cluster) => cluster,
             other => panic!("{other:?}"),
         }
@@ -386,7 +330,7 @@ mod tests {
         let score = |it| json!({"name": format!("s{it:05}"), "value": 1});
         let scores: Vec<_> = (0..20_000).map(score).collect();
         let object = json!({"metadata": {"name": "a"}, "status": {"scores": scores, "validUntil": "2026-08-11T12:00:00Z"}});
-        let Fact::Scores(kept) = read_as(Kind::Scores, &object, &Needs::default()) else {
+        let Fact::Scores(kept) = read(Kind::Scores, &object.to_string(), &Needs::default()) else {
             panic!("no scores");
         };
         assert!(
@@ -420,7 +364,7 @@ mod tests {
             "spec": {"clusterSelector": {"selectorType": "LabelSelector", "labelSelector": equal(&third)}},
         });
         for (kind, object) in [(Kind::Placement, placement), (Kind::Set, set)] {
-            read_as(kind, &object, &needs);
+            read(kind, &object.to_string(), &needs);
             assert!(needs.takes_in(), "{kind:?}");
         }
         let kept = facts(&hostile, &needs);

@@ -62,7 +62,7 @@ impl<T, F: FnMut(Result<Option<T>, WatchError>)> Reports for One<'_, T, F> {
     }
 
     fn object(&mut self, item: &Item<'_>) {
-        let fact = (self.watched.read)(item);
+        let fact = self.watched.read(item);
         self.found(
             fact.map(Some)
                 .map_err(|error| WatchError::new(error.to_string())),

@@ -22,11 +22,11 @@ pub struct Watched<F> {
     pub(crate) labels: Option<Cow<'static, str>>,
     pub(crate) object: Option<String>,
     pub(crate) optional: bool,
-    pub(crate) read: Read<F>,
+    read: Read<F>,
 }
 
 /// Makes the controller's fact of an object.
-pub(crate) type Read<F> = Arc<dyn Fn(&Item<'_>) -> Result<F, serde_json::Error> + Send + Sync>;
+type Read<F> = Arc<dyn Fn(&Item<'_>) -> Result<F, serde_json::Error> + Send + Sync>;
 
 // === impl Watched ===
 
@@ -94,6 +94,14 @@ impl<F> Watched<F> {
             optional: true,
             ..self
         }
+    }
+
+    /// Makes the fact of an object, as the watch does.
+    ///
+    /// # Errors
+    /// The fact cannot be read.
+    pub fn read(&self, item: &Item<'_>) -> Result<F, serde_json::Error> {
+        (self.read)(item)
     }
 
     /// The path of the collection in a version, with the selectors as its query.

@@ -96,92 +96,60 @@ struct StoredSelection {
     number_of_selected_clusters: i64,
 }
 
-/// A row of the table of kinds.
-struct Row {
-    /// Group, version, and resource, which is the name in metrics and logs, too.
-    resource: (&'static str, &'static str, &'static str),
-    /// Whether it is watched with these settings.
-    is_needed: fn(Settings) -> bool,
-    /// Which of its objects are watched.
-    which: fn(Watched<Fact>, Settings) -> Watched<Fact>,
-    /// What is kept of an object.
-    read: fn(&Item<'_>, Settings) -> Result<Fact, serde_json::Error>,
-}
-
 // === impl Kind ===
 
 impl Kind {
-    const ALL: [Self; 4] = [Self::Set, Self::Work, Self::Placement, Self::Decision];
-
-    /// The table of kinds.
-    const fn row(self) -> Row {
+    /// Group, version, and resource, which is the name in metrics and logs, too.
+    const fn served(self) -> (&'static str, &'static str, &'static str) {
         match self {
-            Self::Set => Row {
-                resource: (groups::WORK, "v1alpha1", groups::MANIFEST_WORK_REPLICA_SETS),
-                is_needed: |settings| settings.replica_sets,
-                which: |sets, _| sets,
-                read: |item, _| Ok(Fact::Set(Box::new(ReplicaSet::read(item.json)?))),
-            },
-            Self::Work => Row {
-                resource: (groups::WORK, "v1", groups::MANIFEST_WORKS),
-                is_needed: Settings::any,
-                // Other ManifestWorks may be finished.
-                which: |works, settings| match settings.clean_up {
-                    true => works,
-                    false => works.labelled(labels::REPLICA_SET),
-                },
-                read: work,
-            },
-            Self::Placement => Row {
-                resource: (groups::CLUSTER, "v1beta1", groups::PLACEMENTS),
-                is_needed: |settings| settings.replica_sets,
-                which: |placements, _| placements,
-                read: |item, _| Ok(Fact::Placement(PlacementFact::new(item.parse()?))),
-            },
-            Self::Decision => Row {
-                resource: (groups::CLUSTER, "v1beta1", groups::PLACEMENT_DECISIONS),
-                is_needed: |settings| settings.replica_sets,
-                which: |decisions, _| decisions,
-                read: |item, _| Ok(Fact::Decision(DecisionFact::new(item.parse()?))),
-            },
+            Self::Set => (groups::WORK, "v1alpha1", groups::MANIFEST_WORK_REPLICA_SETS),
+            Self::Work => (groups::WORK, "v1", groups::MANIFEST_WORKS),
+            Self::Placement => (groups::CLUSTER, "v1beta1", groups::PLACEMENTS),
+            Self::Decision => (groups::CLUSTER, "v1beta1", groups::PLACEMENT_DECISIONS),
         }
-    }
-
-    /// The kinds that a controller with these settings watches.
-    pub(super) fn of(settings: Settings) -> impl Iterator<Item = Self> {
-        let all = Self::ALL.into_iter();
-        all.filter(move |kind| (kind.row().is_needed)(settings))
     }
 
     /// Group, version and resource.
     pub(super) fn resource(self) -> GroupVersionResource {
-        let (group, version, resource) = self.row().resource;
+        let (group, version, resource) = self.served();
         GroupVersionResource::new(group, version, resource)
     }
 
     /// Its name in metrics and logs.
     pub(super) const fn name(self) -> &'static str {
-        self.row().resource.2
+        self.served().2
     }
 
-    /// What is watched of this kind. The hub may get the CRD later.
-    pub(super) fn watched(self, settings: Settings) -> Watched<Fact> {
-        let Row { which, read, .. } = self.row();
-        let all = Watched::new(self.name(), self.resource(), move |item| {
-            read(item, settings)
-        });
-        which(all, settings).optional()
-    }
-
-    /// Reads the fields that decisions need.
-    #[cfg(test)]
-    pub(super) fn read(
+    /// All objects of the kind. `read`: what is kept of one. The hub may get the CRD later.
+    fn all(
         self,
-        item: &Item<'_>,
-        settings: Settings,
-    ) -> Result<Fact, serde_json::Error> {
-        (self.row().read)(item, settings)
+        read: impl Fn(&Item<'_>) -> Result<Fact, serde_json::Error> + Send + Sync + 'static,
+    ) -> (Self, Watched<Fact>) {
+        let all = Watched::new(self.name(), self.resource(), read);
+        (self, all.optional())
     }
+}
+
+/// The table of kinds: those that a controller with these settings watches.
+pub(super) fn watched(settings: Settings) -> Vec<(Kind, Watched<Fact>)> {
+    let mut rows = Vec::new();
+    if settings.any() {
+        let (kind, works) = Kind::Work.all(move |item| work(item, settings));
+        let works = match settings.clean_up {
+            // Those without a replica set may be finished.
+            true => works,
+            false => works.labelled(labels::REPLICA_SET),
+        };
+        rows.push((kind, works));
+    }
+    if settings.replica_sets {
+        rows.extend([
+            Kind::Set.all(|item| Ok(Fact::Set(Box::new(ReplicaSet::read(item.json)?)))),
+            Kind::Placement.all(|item| Ok(Fact::Placement(PlacementFact::new(item.parse()?)))),
+            Kind::Decision.all(|item| Ok(Fact::Decision(DecisionFact::new(item.parse()?)))),
+        ]);
+    }
+    rows
 }
 
 fn work(item: &Item<'_>, settings: Settings) -> Result<Fact, serde_json::Error> {

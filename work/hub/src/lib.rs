@@ -21,7 +21,6 @@ pub use settings::Settings;
 use berth_reconcile::{Controller, Metrics, Names};
 use berth_work_replicas::MANAGER;
 
-use kinds::Kind;
 use world::Works;
 
 /// The names in Events and of the Lease equal OCM's, so that its work manager and ours exclude each other.
@@ -35,7 +34,8 @@ pub const NAMES: Names = Names {
 /// The controller of ManifestWorks. `metrics` are those that all controllers of the process share.
 pub fn controller(settings: Settings, metrics: Metrics) -> Controller {
     Controller::new(NAMES, metrics, move || {
-        let rows = Kind::of(settings).map(|kind| (kind, kind.watched(settings)));
-        (Works::new(settings), rows.collect())
+        let rows = kinds::watched(settings);
+        let watched = rows.iter().map(|(kind, _)| *kind);
+        (Works::new(watched.collect()), rows)
     })
 }

@@ -10,7 +10,6 @@ use berth_reconcile::{Handle, Lane, Meta, Report, Source, Wake, WatchError, Worl
 
 use super::kinds::{Fact, Kind};
 use super::sets;
-use super::settings::Settings;
 use super::view::{Key, Place, View};
 
 /// The name of the reconciler of replica sets, in metrics.
@@ -41,10 +40,11 @@ pub(super) struct Works {
 // === impl Works ===
 
 impl Works {
-    pub(super) fn new(settings: Settings) -> Self {
+    /// The view of these kinds, which are watched.
+    pub(super) fn new(kinds: Vec<Kind>) -> Self {
         Self {
             view: View::default(),
-            kinds: Kind::of(settings).collect(),
+            kinds,
             listed: BTreeSet::new(),
             missing: BTreeSet::new(),
         }

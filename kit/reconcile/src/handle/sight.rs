@@ -72,7 +72,7 @@ impl<W: World> Handle<W> {
             return;
         }
         // Before the state is locked: an object may have a megabyte.
-        let fact = (watched.read)(item);
+        let fact = watched.read(item);
         if fact.is_err() {
             self.metrics.unreadable(watched.name);
         }

@@ -3,11 +3,10 @@
 
 use std::time::{Duration, Instant};
 
-use berth_reconcile::Item;
 use serde_json::{Value, json};
 
 use super::{Change, Hub, Known};
-use crate::kinds::{Fact, Kind};
+use crate::kinds::{Kind, read};
 use crate::needs::Needs;
 use crate::view::{Apart, Key};
 
@@ -266,9 +265,4 @@ fn writes_of_an_attacker() {
     let scores = Change::Scores("cluster-00005".to_owned(), Some((3, None)));
     let (_, took) = timed(|| hub.apply(&scores));
     println!("AddOnPlacementScore, applied: {took:?}");
-}
-
-fn read(kind: Kind, text: &str, needs: &Needs) -> Fact {
-    let item = Item::read(text.as_bytes()).expect("an object");
-    kind.read(&item, needs).expect("an object")
 }

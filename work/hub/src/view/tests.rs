@@ -2,6 +2,7 @@ use berth_work_replicas::{Change, Decision};
 use serde_json::{Value, json};
 
 use super::*;
+use crate::kinds::watched;
 use crate::settings::Settings;
 
 fn at(namespace: &str, name: &str) -> Place {
@@ -16,7 +17,9 @@ fn fact(kind: Kind, object: &Value) -> Fact {
         replica_sets: true,
         clean_up: true,
     };
-    kind.read(&item, all).unwrap()
+    let mut rows = watched(all).into_iter();
+    let (_, row) = rows.find(|(of, _)| *of == kind).unwrap();
+    row.read(&item).unwrap()
 }
 
 fn set(placements: &[&str]) -> Value {
