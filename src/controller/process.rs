@@ -61,7 +61,8 @@ impl Process<'_> {
             component,
             tls,
             &registry,
-            (api, elections),
+            // A clone: the thread lasts until the Lease of the certificates is released, too.
+            (api, elections.clone()),
             WhenLost::End,
         );
         let controllers = controllers.await?;

@@ -2,9 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use berth_testkit::cluster::{Cluster, fresh};
+use berth_testkit::managed;
 use berth_testkit::process::{
     CLUSTERS, Controller, LEASE, SETS, holder, install, leads, once, scrape,
 };
@@ -111,6 +112,22 @@ async fn who_loses_the_lease_ends_without_a_failure_as_ocms_controller_does() {
             .any(|line| line["message"] == "the leadership is lost: ending"),
         "{log:?}"
     );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_loses_the_lease_releases_that_of_the_certificates() {
+    let world = managed::World::new().await;
+    let admin = &world.admin;
+    let mut controller = world.keeper(&[]).await;
+    controller.leads();
+    let is_held = |lease: &Value| lease["spec"]["holderIdentity"] != "";
+    once(admin, managed::LEASE, "held", is_held).await;
+    let other = json!({ "spec": { "holderIdentity": "ocm", "leaseDurationSeconds": 1 } });
+    admin.merge(LEASE, &other).await.unwrap().ok();
+    let code = controller.ended().await.code();
+    assert_eq!(code, Some(0), "{:?}", controller.log());
+    let lease = admin.get(managed::LEASE).await.unwrap();
+    assert_eq!(lease.ok()["spec"]["holderIdentity"], "", "released");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
