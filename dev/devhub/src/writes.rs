@@ -19,6 +19,6 @@ pub(crate) use create::create;
 pub(crate) use delete::{
     DeleteOptions, Deleted, FOREGROUND, ORPHAN, Propagation, delete, delete_collection,
 };
-pub(crate) use options::{FieldValidation, Outcome, WriteOptions, Writer};
+pub(crate) use options::{FieldValidation, WriteOptions, WriteOutcome, Writer};
 pub(crate) use patch::{Patch, patch};
 pub(crate) use update::update;

@@ -38,11 +38,11 @@ struct Request<'a> {
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct About<'a> {
-    kind: Kind<'a>,
+    kind: KindName<'a>,
     resource: ResourceName<'a>,
     #[serde(skip_serializing_if = "str::is_empty")]
     sub_resource: &'a str,
-    request_kind: Kind<'a>,
+    request_kind: KindName<'a>,
     request_resource: ResourceName<'a>,
     #[serde(skip_serializing_if = "str::is_empty")]
     request_sub_resource: &'a str,
@@ -59,7 +59,7 @@ pub(super) struct About<'a> {
 }
 
 #[derive(Clone, Debug, Serialize)]
-struct Kind<'a> {
+struct KindName<'a> {
     group: &'a str,
     version: &'a str,
     kind: &'a str,
@@ -82,10 +82,10 @@ impl<'a> About<'a> {
         namespace: &'a str,
     ) -> Self {
         Self {
-            kind: Kind::of(invoked, write.subresource),
+            kind: KindName::of(invoked, write.subresource),
             resource: ResourceName::of(invoked),
             sub_resource: write.subresource,
-            request_kind: Kind::of(write.resource, write.subresource),
+            request_kind: KindName::of(write.resource, write.subresource),
             request_resource: ResourceName::of(write.resource),
             request_sub_resource: write.subresource,
             name,
@@ -135,7 +135,7 @@ impl<'a> About<'a> {
     }
 }
 
-impl<'a> Kind<'a> {
+impl<'a> KindName<'a> {
     /// The kind of what is sent: a subresource may have one of its own.
     fn of(resource: &'a Resource, subresource: &str) -> Self {
         let own = resource

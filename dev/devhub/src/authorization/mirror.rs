@@ -15,7 +15,7 @@ const BATCH: usize = 1000;
 
 #[derive(Debug)]
 pub(super) struct Mirror {
-    kinds: [Kind; 4],
+    kinds: [MirroredKind; 4],
     state: RwLock<State>,
 }
 
@@ -27,7 +27,7 @@ struct State {
 }
 
 #[derive(Debug)]
-struct Kind {
+struct MirroredKind {
     storage: StorageId,
     upsert: fn(&mut Policy, &Object) -> Result<(), Refused>,
     remove: fn(&mut Policy, &Object) -> bool,
@@ -62,7 +62,7 @@ impl Mirror {
         kinds.all(|(kind, seen)| seen.is_some_and(|seen| seen >= store.revision_of(&kind.storage)))
     }
 
-    fn catch_up(&self, state: &mut State, store: &Store, kind: &Kind, index: usize) {
+    fn catch_up(&self, state: &mut State, store: &Store, kind: &MirroredKind, index: usize) {
         let Some(mut seen) = state.seen[index] else {
             return self.read_again(state, store);
         };
@@ -100,7 +100,7 @@ impl Mirror {
     }
 }
 
-fn take(kind: &Kind, policy: &mut Policy, stored: &Arc<Stored>) {
+fn take(kind: &MirroredKind, policy: &mut Policy, stored: &Arc<Stored>) {
     if let Err(error) = (kind.upsert)(policy, &stored.object) {
         // An invalid object grants nothing: its earlier rules are removed.
         (kind.remove)(policy, &stored.object);
@@ -128,22 +128,22 @@ impl Default for Mirror {
     fn default() -> Self {
         let storage = |resource: &str| StorageId(format!("{resource}.{GROUP}").into());
         let kinds = [
-            Kind {
+            MirroredKind {
                 storage: storage("clusterroles"),
                 upsert: |policy, object| Ok(policy.upsert_cluster_role(typed(object)?)?),
                 remove: |policy, object| policy.remove_cluster_role(object.name()),
             },
-            Kind {
+            MirroredKind {
                 storage: storage("roles"),
                 upsert: |policy, object| Ok(policy.upsert_role(typed(object)?)?),
                 remove: |policy, object| policy.remove_role(object.namespace(), object.name()),
             },
-            Kind {
+            MirroredKind {
                 storage: storage("clusterrolebindings"),
                 upsert: |policy, object| Ok(policy.upsert_cluster_role_binding(typed(object)?)?),
                 remove: |policy, object| policy.remove_cluster_role_binding(object.name()),
             },
-            Kind {
+            MirroredKind {
                 storage: storage("rolebindings"),
                 upsert: |policy, object| Ok(policy.upsert_role_binding(typed(object)?)?),
                 remove: |policy, object| {

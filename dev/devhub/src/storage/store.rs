@@ -106,14 +106,14 @@ pub(crate) struct Store {
 #[derive(Default)]
 struct State {
     revision: u64,
-    kinds: HashMap<StorageId, Kind>,
+    kinds: HashMap<StorageId, StoredKind>,
 }
 
 /// By namespace and name.
 type Objects = BTreeMap<(String, String), Arc<Stored>>;
 
 /// The objects of one kind, and their latest changes.
-struct Kind {
+struct StoredKind {
     objects: Objects,
     /// In the order of revisions, without gaps.
     log: VecDeque<Event>,
@@ -129,7 +129,7 @@ struct Kind {
 struct Named {
     /// The revision of the latest commit of that name since then; wakes its watchers.
     latest: watch::Sender<u64>,
-    /// As [`Kind::forgotten`], of this name.
+    /// As [`StoredKind::forgotten`], of this name.
     forgotten: u64,
 }
 
@@ -155,9 +155,9 @@ impl Stored {
     }
 }
 
-// === impl Kind ===
+// === impl StoredKind ===
 
-impl Kind {
+impl StoredKind {
     fn new(revision: u64) -> Self {
         Self {
             objects: Objects::new(),
@@ -255,10 +255,10 @@ impl Store {
     pub(crate) fn restored(history: usize, snapshot: Snapshot) -> Self {
         let revision = snapshot.revision;
         let kinds = snapshot.kinds.into_iter().map(|(storage, objects)| {
-            let kind = Kind {
+            let kind = StoredKind {
                 objects,
                 forgotten: revision,
-                ..Kind::new(revision)
+                ..StoredKind::new(revision)
             };
             (storage, kind)
         });
@@ -539,10 +539,10 @@ impl Store {
 }
 
 impl State {
-    fn kind(&mut self, storage: &StorageId) -> &mut Kind {
+    fn kind(&mut self, storage: &StorageId) -> &mut StoredKind {
         self.kinds
             .entry(storage.clone())
-            .or_insert_with(|| Kind::new(0))
+            .or_insert_with(|| StoredKind::new(0))
     }
 }
 

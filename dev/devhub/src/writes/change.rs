@@ -8,7 +8,7 @@ use crate::admission::Operation;
 use crate::object::Object;
 use crate::status::{ApiError, FieldError};
 use crate::storage::CommitError;
-use crate::writes::{Outcome, Writer, apply, check, metadata};
+use crate::writes::{WriteOutcome, Writer, apply, check, metadata};
 
 /// The object after a request has changed it.
 pub(super) struct Made {
@@ -39,7 +39,7 @@ pub(super) async fn change(
     change: &Change<'_>,
     make: &(dyn Fn(&Object) -> Result<Made, ApiError> + Sync),
     warnings: &mut Vec<String>,
-) -> Result<Outcome, ApiError> {
+) -> Result<WriteOutcome, ApiError> {
     let started = Instant::now();
     loop {
         match attempt(writer, change, make, warnings).await? {
@@ -56,7 +56,7 @@ async fn attempt(
     change: &Change<'_>,
     make: &(dyn Fn(&Object) -> Result<Made, ApiError> + Sync),
     warnings: &mut Vec<String>,
-) -> Result<Option<Outcome>, ApiError> {
+) -> Result<Option<WriteOutcome>, ApiError> {
     let (world, resource, name) = (writer.world, writer.resource, change.name);
     let key = writer.key(name);
     let stored = world
@@ -91,7 +91,7 @@ async fn attempt(
     warnings.extend(check::warnings(&to, &object));
 
     let outcome = |object| {
-        Some(Outcome {
+        Some(WriteOutcome {
             object,
             created: false,
         })

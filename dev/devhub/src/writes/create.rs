@@ -7,7 +7,7 @@ use crate::object::Object;
 use crate::status::{ApiError, Cause, Details};
 use crate::storage::{CommitError, Key};
 use crate::writes::options::namespace_key;
-use crate::writes::{Outcome, Writer, body, check, metadata};
+use crate::writes::{WriteOutcome, Writer, body, check, metadata};
 
 /// How often a name is generated anew when there is an object of that name already.
 const GENERATED_NAMES: usize = 8;
@@ -22,7 +22,7 @@ pub(crate) async fn create(
     name: &str,
     body: Object,
     warnings: &mut Vec<String>,
-) -> Result<Outcome, ApiError> {
+) -> Result<WriteOutcome, ApiError> {
     if !writer.subresource.is_empty() || !writer.resource.has_objects() {
         return answer(writer, name, body);
     }
@@ -40,7 +40,7 @@ pub(super) async fn insert(
     mut object: Object,
     options: &str,
     warnings: &mut Vec<String>,
-) -> Result<Outcome, ApiError> {
+) -> Result<WriteOutcome, ApiError> {
     let resource = writer.resource;
     check_namespace(writer, object.name())?;
     if !object.resource_version().is_empty() {
@@ -79,7 +79,7 @@ pub(super) async fn insert(
             if world.store.get(&key).is_some() {
                 return Err(exists(writer, &key));
             }
-            return Ok(Outcome {
+            return Ok(WriteOutcome {
                 object,
                 created: true,
             });
@@ -89,7 +89,7 @@ pub(super) async fn insert(
         match world.store.create(&key, writer.stored(&object)) {
             Ok(stored) => {
                 resource.behaviour.committed(&to, Some(&stored.object));
-                return Ok(Outcome {
+                return Ok(WriteOutcome {
                     object: resource.present(&stored.object),
                     created: true,
                 });
@@ -146,7 +146,7 @@ fn check_namespace(writer: &Writer<'_>, name: &str) -> Result<(), ApiError> {
 }
 
 /// Creations that store nothing: the created object is the answer to a review.
-fn answer(writer: &Writer<'_>, name: &str, mut body: Object) -> Result<Outcome, ApiError> {
+fn answer(writer: &Writer<'_>, name: &str, mut body: Object) -> Result<WriteOutcome, ApiError> {
     let resource = writer.resource;
     body::check_type(writer, &mut body)?;
     // A token is asked for under the name of its account, and may say so.
@@ -174,7 +174,7 @@ fn answer(writer: &Writer<'_>, name: &str, mut body: Object) -> Result<Outcome, 
             "create",
         ))
     });
-    Ok(Outcome {
+    Ok(WriteOutcome {
         object: answer?,
         created: true,
     })

@@ -67,7 +67,7 @@ pub(crate) enum FieldValidation {
 
 /// The result of a write.
 #[derive(Debug)]
-pub(crate) struct Outcome {
+pub(crate) struct WriteOutcome {
     /// The object, as the resource's version shows it. After a dry run, as it would be.
     pub(crate) object: Object,
     /// True if it was created.

@@ -7,7 +7,9 @@ use crate::object::Object;
 use crate::status::{ApiError, FieldError};
 use crate::writes::change::{Change, Made, change};
 use crate::writes::create::insert;
-use crate::writes::{FieldValidation, Outcome, Writer, apply, body, merge, operations, strategic};
+use crate::writes::{
+    FieldValidation, WriteOutcome, Writer, apply, body, merge, operations, strategic,
+};
 
 /// A patch, by its content type.
 #[derive(Clone, Debug)]
@@ -32,7 +34,7 @@ pub(crate) async fn patch(
     patch: Patch,
     noticed: &[String],
     warnings: &mut Vec<String>,
-) -> Result<Outcome, ApiError> {
+) -> Result<WriteOutcome, ApiError> {
     let how = Change {
         name,
         options: "PatchOptions",
@@ -128,7 +130,7 @@ async fn apply_configuration(
     how: &Change<'_>,
     configuration: Value,
     warnings: &mut Vec<String>,
-) -> Result<Outcome, ApiError> {
+) -> Result<WriteOutcome, ApiError> {
     let resource = writer.resource;
     let configuration = Object::try_from(configuration)
         .map_err(|error| ApiError::bad_request(format!("error decoding YAML: {error}")))?;

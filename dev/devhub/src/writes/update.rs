@@ -6,7 +6,7 @@ use crate::object::Object;
 use crate::status::ApiError;
 use crate::writes::change::{Change, Made, change};
 use crate::writes::create::insert;
-use crate::writes::{Outcome, Writer, body};
+use crate::writes::{WriteOutcome, Writer, body};
 
 /// Replaces an object or a subresource. `warnings` as in [`create`](super::create).
 ///
@@ -17,7 +17,7 @@ pub(crate) async fn update(
     name: &str,
     body: Object,
     warnings: &mut Vec<String>,
-) -> Result<Outcome, ApiError> {
+) -> Result<WriteOutcome, ApiError> {
     let object = body::read(writer, name, body)?;
     let how = Change {
         name,
