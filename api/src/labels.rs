@@ -71,7 +71,13 @@ pub const APPLIED_MANIFEST_WORK_CLEANUP: &str =
 /// On a ManifestWorkReplicaSet: the hub still has to delete its ManifestWorks.
 pub const REPLICA_SET_CLEANUP: &str = "work.open-cluster-management.io/manifest-work-cleanup";
 
-// Taint keys. Both have the effect `NoSelect` and no value.
+// Taint keys.
+
+/// An admin keeps placements away from the cluster: with the effect `NoSelectIfNew` it is cordoned (`berth cordon`), with `NoSelect` it is
+/// drained (`berth drain`). Not in OCM.
+pub const TAINT_UNSCHEDULABLE: &str = "berth.open-cluster-management.io/unschedulable";
+
+// Those that the hub adds, with the effect `NoSelect` and no value.
 
 /// The cluster's agent reports that the cluster is not available.
 pub const TAINT_UNAVAILABLE: &str = "cluster.open-cluster-management.io/unavailable";
