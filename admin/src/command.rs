@@ -6,8 +6,8 @@ use clap::Subcommand;
 use tokio::runtime::Builder;
 
 use crate::{
-    accept, agent_status, can_i, clusterset, delete_cluster, deny, doctor, get, install, join,
-    placement, unjoin, version, work,
+    accept, agent_status, can_i, clusterset, cordon, delete_cluster, deny, doctor, get, install,
+    join, placement, taint, unjoin, version, work,
 };
 
 /// A command that connects to a hub or to a managed cluster, with its arguments.
@@ -23,6 +23,9 @@ pub enum Command {
     Create(Create),
     Delete(Delete),
     Clusterset(clusterset::Args),
+    Taint(taint::Args),
+    Cordon(cordon::CordonArgs),
+    Uncordon(cordon::UncordonArgs),
     CanI(can_i::Args),
     Doctor(doctor::Args),
     Init(Box<install::init::Args>),
@@ -90,6 +93,9 @@ impl Command {
                     what: DeleteWhat::Clusterset(args),
                 }) => clusterset::delete::run(args).await,
                 Self::Clusterset(args) => clusterset::run(args).await,
+                Self::Taint(args) => taint::run(args).await,
+                Self::Cordon(args) => cordon::cordon(args).await,
+                Self::Uncordon(args) => cordon::uncordon(args).await,
                 Self::CanI(args) => can_i::run(args).await,
                 Self::Doctor(args) => doctor::run(args).await,
                 Self::Init(args) => install::init::run(args).await,

@@ -1,5 +1,6 @@
-//! The commands of hub admins: show clusters, sets and bindings, accept, deny and delete clusters, manage sets, print tokens, and
-//! diagnose an installation; and install, upgrade and remove Berth on a hub. The commands of a cluster's admin: join a hub, see how the
+//! The commands of hub admins: show clusters, sets and bindings, accept, deny and delete clusters, manage sets, keep placements away
+//! from clusters, print tokens, and diagnose an installation; and install, upgrade and remove Berth on a hub. The commands of a
+//! cluster's admin: join a hub, see how the
 //! cluster stands with it, and leave it. [`review`] decides admission reviews without a
 //! hub, and [`policies`] prints the rules as policies of the API server. [`PlacementCommand`]s explain placements, on a hub or on files.
 //!
@@ -14,6 +15,7 @@ mod can_i;
 mod clusterset;
 mod command;
 pub mod complete;
+mod cordon;
 mod delete_cluster;
 mod deny;
 mod doctor;
@@ -34,6 +36,7 @@ mod progress;
 mod reserved;
 mod retry;
 pub mod review;
+mod taint;
 mod targets;
 mod unjoin;
 mod version;

@@ -1,23 +1,78 @@
 //! Arguments that name clusters, compatible with clusteradm.
 
+use berth_api::ManagedCluster;
 use berth_api::names::is_dns1123_subdomain;
+use berth_api::selector::text::label_selector;
 use clap_complete::engine::ArgValueCandidates;
 
 use crate::complete;
+use crate::failure::CommandError;
+use crate::hub::{Filter, HubConnection, Item};
 
 /// Names of ManagedClusters, as arguments or by two flags.
 #[derive(Clone, Debug, Default, clap::Args)]
 #[group(id = "targets", required = true, multiple = true)]
 pub(crate) struct ClusterNames {
     /// Names of the ManagedClusters
-    #[arg(value_name = "NAME", value_parser = name, add = ArgValueCandidates::new(complete::clusters))]
+    #[arg(value_name = "NAME", value_parser = cluster_name, add = ArgValueCandidates::new(complete::clusters))]
     names: Vec<String>,
     /// Name of a ManagedCluster (repeatable)
-    #[arg(short, long, value_name = "NAME", value_parser = name, add = ArgValueCandidates::new(complete::clusters))]
+    #[arg(short, long, value_name = "NAME", value_parser = cluster_name, add = ArgValueCandidates::new(complete::clusters))]
     cluster: Vec<String>,
     /// Names of ManagedClusters, separated by commas
-    #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = name, add = ArgValueCandidates::new(complete::clusters))]
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = cluster_name, add = ArgValueCandidates::new(complete::clusters))]
     clusters: Vec<String>,
+}
+
+/// Names of ManagedClusters, or a selector of their labels.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct ChosenClusters {
+    #[command(flatten)]
+    names: ClusterNames,
+    /// All clusters with these labels
+    #[arg(
+        short = 'l',
+        long,
+        value_name = "SELECTOR",
+        value_parser = selector,
+        group = "targets",
+        conflicts_with_all = ["names", "cluster", "clusters"]
+    )]
+    selector: Option<String>,
+}
+
+/// Returns the clusters with these names, or else those that the hub selects: all, or those with these labels. The latter come with
+/// what was read of them.
+///
+/// # Errors
+/// The clusters cannot be listed.
+pub(crate) async fn chosen(
+    hub: &HubConnection,
+    names: Vec<String>,
+    all: bool,
+    selector: Option<&str>,
+) -> Result<Vec<(String, Option<Item<ManagedCluster>>)>, CommandError> {
+    let filter = match selector {
+        Some(selector) => Filter::labels(selector),
+        None if all => Filter::default(),
+        None => return Ok(names.into_iter().map(|name| (name, None)).collect()),
+    };
+    let found = hub.list::<ManagedCluster>(None, &filter).await?;
+    let found = found.into_iter().map(|item| (item.name(), Some(item)));
+    Ok(found.collect())
+}
+
+// === impl ChosenClusters ===
+
+impl ChosenClusters {
+    /// Returns each name once, in the given order.
+    pub(crate) fn each(&self) -> Vec<String> {
+        self.names.each()
+    }
+
+    pub(crate) fn selector(&self) -> Option<&str> {
+        self.selector.as_deref()
+    }
 }
 
 // === impl ClusterNames ===
@@ -43,13 +98,22 @@ pub(crate) fn distinct<'a>(names: impl IntoIterator<Item = &'a String>) -> Vec<&
 }
 
 /// Parses a name. Names become part of URLs and selectors, so a name that no object can have is an error.
-fn name(text: &str) -> Result<String, String> {
+pub(crate) fn cluster_name(text: &str) -> Result<String, String> {
     let text = text.trim();
     if is_dns1123_subdomain(text) {
         Ok(text.to_owned())
     } else {
         Err("no ManagedCluster can have this name".to_owned())
     }
+}
+
+/// Parses a label selector. An empty one would select all clusters.
+pub(crate) fn selector(text: &str) -> Result<String, String> {
+    if text.trim().is_empty() {
+        return Err("the selector is empty, so it would select all clusters".to_owned());
+    }
+    label_selector(text)?;
+    Ok(text.to_owned())
 }
 
 #[cfg(test)]
@@ -87,6 +151,19 @@ mod tests {
                 error.contains("no ManagedCluster can have this name"),
                 "{line}: {error}"
             );
+        }
+    }
+
+    #[test]
+    fn a_selector_that_selects_everything_or_nothing_is_refused() {
+        for (text, expected) in [
+            ("a=b", true),
+            ("a in (b,c),!d", true),
+            ("", false),
+            (" ", false),
+            ("a=(", false),
+        ] {
+            assert_eq!(selector(text).is_ok(), expected, "{text:?}");
         }
     }
 }

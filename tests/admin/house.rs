@@ -60,6 +60,18 @@ impl House<Private> {
     }
 }
 
+impl House<Private> {
+    /// As [`House::private`], with the kinds of placements, so that the controllers decide placements and make works, too.
+    pub async fn placing() -> (Self, Berth) {
+        let cluster = Cluster::private().await;
+        let crds = files::PLACEMENT_CRDS.map(|it| it.path);
+        cluster.apply_manifests(&crds).await;
+        let berth = Berth::install(&cluster, &[]).await;
+        let admin = cluster.admin().await;
+        (Self { cluster, admin }, berth)
+    }
+}
+
 impl<C: Deref<Target = Cluster>> House<C> {
     /// Runs `berth` as the admin, with a line of arguments.
     pub async fn berth(&self, line: &str) -> Output {

@@ -23,6 +23,7 @@ mod examples;
 mod get;
 mod install;
 mod join;
+mod maintenance;
 mod placement;
 mod sets;
 mod unlabelled;

@@ -1,6 +1,5 @@
 //! The values of flags, parsed.
 
-use berth_api::cluster::TaintEffect;
 use berth_api::names;
 use berth_api::placement::{
     AddOnScore, ClusterClaimSelector, DecisionGroup, GroupClusterSelector, PrioritizerConfig,
@@ -9,6 +8,8 @@ use berth_api::placement::{
 use berth_api::selector::text;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+
+use crate::taint::spec;
 
 pub(super) fn name(text: &str) -> Result<String, String> {
     match names::dns1123_subdomain(text).first() {
@@ -100,19 +101,7 @@ pub(super) fn toleration(text: &str) -> Result<Toleration, String> {
     };
     let (rest, effect) = match rest.rsplit_once(':') {
         None => (rest, None),
-        Some((rest, effect)) => {
-            let effect = match effect {
-                "NoSelect" => TaintEffect::NoSelect,
-                "PreferNoSelect" => TaintEffect::PreferNoSelect,
-                "NoSelectIfNew" => TaintEffect::NoSelectIfNew,
-                other => {
-                    return Err(format!(
-                        "the effect is NoSelect, PreferNoSelect or NoSelectIfNew, not {other:?}"
-                    ));
-                }
-            };
-            (rest, Some(effect))
-        }
+        Some((rest, effect)) => (rest, Some(spec::effect(effect)?)),
     };
     let (key, value) = match rest.split_once('=') {
         None => (rest, None),
