@@ -6,8 +6,8 @@ use clap::Subcommand;
 use tokio::runtime::Builder;
 
 use crate::{
-    accept, agent_status, can_i, clusterset, cordon, delete_cluster, deny, doctor, get, install,
-    join, placement, taint, unjoin, version, work,
+    accept, agent_status, can_i, clusterset, cordon, delete_cluster, deny, doctor, drain, get,
+    install, join, placement, taint, unjoin, version, work,
 };
 
 /// A command that connects to a hub or to a managed cluster, with its arguments.
@@ -26,6 +26,7 @@ pub enum Command {
     Taint(taint::Args),
     Cordon(cordon::CordonArgs),
     Uncordon(cordon::UncordonArgs),
+    Drain(drain::Args),
     CanI(can_i::Args),
     Doctor(doctor::Args),
     Init(Box<install::init::Args>),
@@ -96,6 +97,7 @@ impl Command {
                 Self::Taint(args) => taint::run(args).await,
                 Self::Cordon(args) => cordon::cordon(args).await,
                 Self::Uncordon(args) => cordon::uncordon(args).await,
+                Self::Drain(args) => drain::run(args).await,
                 Self::CanI(args) => can_i::run(args).await,
                 Self::Doctor(args) => doctor::run(args).await,
                 Self::Init(args) => install::init::run(args).await,

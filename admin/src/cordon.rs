@@ -114,7 +114,7 @@ fn cordoned(name: &str, taints: &[Value]) -> Result<Due, CommandError> {
 }
 
 /// Gives the cluster the taint with this effect, and no other taint with its key.
-fn marked(
+pub(crate) fn marked(
     taints: &[Value],
     effect: TaintEffect,
     name: &str,

@@ -19,6 +19,7 @@ mod cordon;
 mod delete_cluster;
 mod deny;
 mod doctor;
+mod drain;
 mod failure;
 mod files;
 mod flags;

@@ -21,6 +21,7 @@ use clap::Subcommand;
 use jiff::Timestamp;
 
 pub use debug::placement_debug;
+pub(crate) use gather::placements_of;
 
 /// A command about placements, with its arguments.
 #[derive(Debug, Subcommand)]
@@ -34,7 +35,7 @@ pub enum PlacementCommand {
 }
 
 /// Explains a placement, and says what the gate says about it.
-fn explained(
+pub(crate) fn explained(
     inventory: &Inventory,
     placement: &Placement,
     gates: Gates,

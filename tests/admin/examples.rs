@@ -7,11 +7,11 @@ use crate::shell::shell;
 use berth_testkit::cluster::{finish, kubectl_is_there};
 
 #[tokio::test]
-async fn the_examples_of_sets_and_rights_work() {
+async fn the_examples_of_sets_rights_and_maintenance_work() {
     if !kubectl_is_there() {
         return;
     }
-    let (house, _berth) = House::private().await;
+    let (house, _berth) = House::placing().await;
     let namespace =
         json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team-a"}});
     house
@@ -20,7 +20,7 @@ async fn the_examples_of_sets_and_rights_work() {
         .await
         .unwrap()
         .ok();
-    house.managed_cluster("cluster1", &[]).await;
+    house.managed_cluster("cluster1", &[("region", "eu")]).await;
     house.managed_cluster("cluster2", &[]).await;
     house.berth("create clusterset staging").await.ok();
     let label = "cluster.open-cluster-management.io/clusterset";
@@ -35,6 +35,10 @@ async fn the_examples_of_sets_and_rights_work() {
         ("clusterset unbind", &[0]),
         // Nobody has granted dev anything, before the last.
         ("can-i", &[0, 1, 0, 0]),
+        ("taint", &[0, 0, 0, 0]),
+        ("cordon", &[0, 0, 0, 0]),
+        ("drain", &[0, 0, 0, 0]),
+        ("uncordon", &[0, 0]),
         // Clusters are in it, until it is deleted all the same.
         ("delete clusterset", &[1, 0]),
     ] {

@@ -1,4 +1,4 @@
-//! `berth taint`, `berth cordon`, `berth uncordon`.
+//! `berth taint`, `berth cordon`, `berth uncordon`, `berth drain`.
 
 use std::ops::Deref;
 
@@ -259,4 +259,145 @@ async fn a_cordoned_cluster_keeps_its_placements_and_gets_no_new_ones() {
     fleet.selects("old", &["c1", "c2"]).await;
     plays("$ berth uncordon c1\nmanagedcluster/c1 uncordoned\n").await;
     fleet.selects("new", &["c1", "c2"]).await;
+}
+
+impl Fleet {
+    /// Makes a ManifestWorkReplicaSet of the namespace `team-a`, for this placement.
+    async fn hand_out(&self, name: &str, placement: &str) {
+        let object = json!({
+            "apiVersion": "work.open-cluster-management.io/v1alpha1",
+            "kind": "ManifestWorkReplicaSet",
+            "metadata": {"name": name, "namespace": "team-a"},
+            "spec": {
+                "placementRefs": [{"name": placement}],
+                "manifestWorkTemplate": template(),
+            },
+        });
+        let path = "/apis/work.open-cluster-management.io/v1alpha1/namespaces/team-a/manifestworkreplicasets";
+        self.house.admin.post(path, &object).await.unwrap().ok();
+    }
+
+    /// Waits until a cluster has this number of works.
+    async fn has_works(&self, cluster: &str, count: usize) {
+        let what = format!("{count} works of {cluster}");
+        let is = |list: &Value| list["items"].as_array().map(Vec::len) == Some(count);
+        self.house.once(&works_of(cluster), &what, is).await;
+    }
+}
+
+fn works_of(cluster: &str) -> String {
+    format!("/apis/work.open-cluster-management.io/v1/namespaces/{cluster}/manifestworks")
+}
+
+fn template() -> Value {
+    let config = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "default"}});
+    json!({"workload": {"manifests": [config]}})
+}
+
+#[tokio::test]
+async fn a_drained_cluster_loses_placements_and_their_works_and_what_stays_has_a_reason() {
+    let fleet = Fleet::new(&["c1", "c2"]).await;
+    fleet.place("app", 1, "").await;
+    fleet.selects("app", &["c1"]).await;
+    fleet.hand_out("app", "app").await;
+    fleet.has_works("c1", 1).await;
+    let by_hand = json!({
+        "apiVersion": "work.open-cluster-management.io/v1",
+        "kind": "ManifestWork",
+        "metadata": {"name": "mine", "namespace": "c1"},
+        "spec": template(),
+    });
+    let admin = &fleet.house.admin;
+    admin.post(&works_of("c1"), &by_hand).await.unwrap().ok();
+    let plays = async |transcript: &str| fleet.house.stage().plays(transcript).await;
+
+    // Nothing moves before it was shown.
+    plays(
+        "\
+$ berth drain c1 --dry-run
+c1: Placement team-a/app moves to c2
+managedcluster/c1 drained (dry run)
+$ berth drain c9 --dry-run
+Error: c9: managedclusters.cluster.open-cluster-management.io \"c9\" not found
+? 1
+$ berth drain c1 --dry-run=server
+c1: Placement team-a/app moves to c2
+managedcluster/c1 drained (server dry run)
+",
+    )
+    .await;
+    assert!(
+        fleet
+            .house
+            .taints("c1")
+            .await
+            .iter()
+            .all(|it| it["key"] != OURS)
+    );
+    plays(
+        "\
+$ berth drain c1
+managedcluster/c1 drained
+c1: Placement team-a/app moves to c2
+...
+c1: these stay, because no ManifestWorkReplicaSet made them: ManifestWorks mine
+$ berth drain c1
+managedcluster/c1 drained
+c1: no placement selects it
+c1: these stay, because no ManifestWorkReplicaSet made them: ManifestWorks mine
+",
+    )
+    .await;
+    fleet.selects("app", &["c2"]).await;
+    fleet.has_works("c1", 1).await;
+    fleet.has_works("c2", 1).await;
+
+    // A placement that tolerates every taint keeps the cluster.
+    let line = "create placement stubborn -n team-a --count 1 --clustersets prod";
+    fleet.house.berth(line).await.ok();
+    let path = format!("/apis/{GROUP}/v1beta1/namespaces/team-a/placements/stubborn");
+    let tolerant = json!({"spec": {"tolerations": [{"operator": "Exists"}]}});
+    admin.merge(&path, &tolerant).await.unwrap().ok();
+    fleet.selects("stubborn", &["c1"]).await;
+    plays(
+        "\
+$ berth drain c1 --timeout 2
+c1: Placement team-a/stubborn stays: spec.tolerations tolerate the taint berth.open-cluster-management.io/unschedulable:NoSelect
+c1: waiting: PlacementDecisions team-a/stubborn-decision-1
+Error: c1: not drained after 2s; the taint stays, and 'berth uncordon c1' removes it
+  PlacementDecision team-a/stubborn-decision-1 lists the cluster: Placement stubborn keeps it: spec.tolerations tolerate the taint berth.open-cluster-management.io/unschedulable:NoSelect
+  these stay in any case, because no ManifestWorkReplicaSet made them: ManifestWorks mine
+? 1
+$ berth drain c1 --wait=false
+managedcluster/c1 already drained
+c1: Placement team-a/stubborn stays: spec.tolerations tolerate the taint berth.open-cluster-management.io/unschedulable:NoSelect
+$ berth uncordon c1
+managedcluster/c1 uncordoned
+",
+    )
+    .await;
+    // What moved away does not come back by itself.
+    fleet.selects("app", &["c2"]).await;
+}
+
+#[tokio::test]
+async fn a_drain_names_the_right_that_is_missing_and_changes_nothing() {
+    let fleet = Fleet::new(&["c1"]).await;
+    let dev = fleet.house.cluster.user(&fresh("dev"), &[]).await;
+    let verbs = ["get", "list", "patch", "update"];
+    let rules = [rule(&verbs, GROUP, &["managedclusters"], &[])];
+    fleet.house.cluster.grant(&dev, &rules).await;
+    let output = fleet.house.berth_as(&dev, "drain c1").await;
+    assert_eq!(output.code, 1);
+    let words =
+        "this command needs the verb list on placementdecisions.cluster.open-cluster-management.io";
+    assert!(output.stderr.contains(words), "{output:?}");
+    assert!(
+        fleet
+            .house
+            .taints("c1")
+            .await
+            .iter()
+            .all(|it| it["key"] != OURS)
+    );
 }

@@ -3,6 +3,7 @@
 //! Clusters, sets and bindings are needed. Without the right to read PlacementDecisions of other namespaces or AddOnPlacementScores, the
 //! scores are incomplete: the command goes on, and says so.
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
@@ -222,6 +223,38 @@ pub(super) async fn read(
     Ok((inventory, notes))
 }
 
+/// Reads the placements whose PlacementDecisions list one of these clusters, and what they depend on. Also returns what is missing because of
+/// the user's rights.
+pub(crate) async fn placements_of(
+    hub: &HubConnection,
+    clusters: &[String],
+) -> Result<(Inventory, Vec<String>), CommandError> {
+    let (decisions, placements) = futures::join!(
+        list(hub, Source::Decision, None, false),
+        list(hub, Source::Placement, None, false)
+    );
+    let decisions = needed(Source::Decision, decisions)?;
+    let mut placements = needed(Source::Placement, placements)?;
+    let of_clusters = decisions.decisions.values().filter(|it| {
+        let listed = &it.listed.clusters;
+        listed.iter().any(|it| clusters.contains(it))
+    });
+    let keys: BTreeSet<(String, String)> = of_clusters
+        .map(|it| {
+            let placement = it.listed.placement.clone().unwrap_or_default();
+            (it.listed.namespace.clone(), placement)
+        })
+        .collect();
+    placements.placements.retain(|key, _| keys.contains(key));
+    let namespaces: BTreeSet<&str> = keys.iter().map(|(it, _)| it.as_str()).collect();
+    let namespaces: Vec<&str> = namespaces.into_iter().collect();
+    let needs = placements.placements.values().map(Needs::of);
+    let needs = needs.fold(Needs::default(), Needs::and);
+    let (mut inventory, notes) = read(hub, &namespaces, needs).await?;
+    inventory.merge(placements);
+    Ok((inventory, notes))
+}
+
 /// Lists the objects of a kind.
 async fn list(
     hub: &HubConnection,
@@ -251,7 +284,7 @@ fn needed(
         false => failure,
         true => CommandError::Refused(format!(
             "{failure}: placements are evaluated on all {resource}, so this command needs the verb list on {resource}.{}; ask an admin of the hub \
-             for it, or evaluate files with --hub-files",
+             for it, or evaluate files: berth placement explain --hub-files",
             groups::CLUSTER,
             resource = source.resource(),
         )),
