@@ -45,6 +45,12 @@ pub(super) fn is_available(objects: &[Value]) -> Option<Vec<String>> {
     availability(objects.first()?, "True", |taints| taints.is_empty())
 }
 
+/// The taints of the cluster.
+pub(super) fn taints(objects: &[Value]) -> Option<Vec<String>> {
+    let taints = &objects.first()?["spec"]["taints"];
+    taints.is_array().then(|| vec![taints.to_string()])
+}
+
 /// The cluster is silent, and the controller has added the taint: it follows the condition.
 pub(super) fn is_unknown(objects: &[Value]) -> Option<Vec<String>> {
     availability(objects.first()?, "Unknown", |taints| !taints.is_empty())

@@ -34,10 +34,6 @@ fn accepts_with_short_lease() -> Value {
     json!({"spec": {"hubAcceptsClient": true, "leaseDurationSeconds": 1}})
 }
 
-fn taint() -> Value {
-    json!({"spec": {"taints": [{"key": "maintenance", "effect": "NoSelect"}]}})
-}
-
 /// How the hub sees c2.
 const fn c2_is(see: fn(&[Value]) -> Option<Vec<String>>) -> Act {
     Act::Look {
@@ -45,10 +41,6 @@ const fn c2_is(see: fn(&[Value]) -> Option<Vec<String>>) -> Act {
         paths: &[C2],
         see,
     }
-}
-
-fn no_taint() -> Value {
-    json!({"spec": {"taints": null}})
 }
 
 /// The clusters that the placement selects.
@@ -161,10 +153,20 @@ pub(super) fn steps() -> Vec<Step> {
             None,
         ),
         done(
-            "ada taints the cluster for maintenance. The gate adds the time.",
+            "ada taints the cluster for maintenance. Other taints of the cluster would stay.",
             ADMIN,
-            Act::Patch("c1", taint()),
-            Some("/spec/taints"),
+            Act::Berth("taint c1 maintenance:NoSelect"),
+            None,
+        ),
+        done(
+            "The gate has added the time.",
+            ADMIN,
+            Act::Look {
+                command: "get managedcluster c1 -o jsonpath='{.spec.taints}{\"\\n\"}'",
+                paths: &[C1],
+                see: see::taints,
+            },
+            None,
         ),
         refused(
             "The set of a cluster decides which users can use the cluster. dev may not change it.",
@@ -246,7 +248,7 @@ pub(super) fn steps() -> Vec<Step> {
         done(
             "The maintenance of c1 ends. The placement stays on c2.",
             ADMIN,
-            Act::Patch("c1", no_taint()),
+            Act::Berth("taint c1 maintenance-"),
             None,
         ),
         after(
