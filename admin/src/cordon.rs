@@ -190,8 +190,8 @@ mod tests {
         let ours = |effect: &str| json!({"key": TAINT_UNSCHEDULABLE, "effect": effect, "timeAdded": "2026-01-01T00:00:00Z"});
         let other = || json!({"key": "a", "effect": "NoSelect"});
         let key = TAINT_UNSCHEDULABLE;
-        let (cordon, uncordon): (fn(&str, &[Value]) -> _, fn(&str, &[Value]) -> _) =
-            (cordoned, uncordoned);
+        type Decide = fn(&str, &[Value]) -> Result<Due, CommandError>;
+        let (cordon, uncordon): (Decide, Decide) = (cordoned, uncordoned);
         for (decide, before, line, after) in [
             (
                 cordon,
