@@ -466,7 +466,7 @@ $ berth clusterset unbind {set} --namespace {team} -o json
   }
 ]
 $ berth clusterset bind {set} --namespace ''
-error: invalid value '' for '--namespace <NAME>': a lowercase RFC 1123 label must consist of ...
+error: invalid value '' for '--namespace <NAME>': a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')
 ...
 ? 2
 ",

@@ -15,6 +15,8 @@ pub const HUB: &str = "/apis/apps/v1/namespaces/open-cluster-management-hub";
 const CONTROLLER: &str = "berth-registration-controller";
 const GATE: &str = "cluster-manager-registration-webhook";
 const SPACE: &str = "open-cluster-management-hub";
+/// The port of the gate's Service.
+const PORT: u16 = 9443;
 
 /// The node, and the cluster that it belongs to.
 pub struct Node {
@@ -28,16 +30,24 @@ pub struct Node {
 impl Node {
     /// A cluster on which nothing is installed.
     pub async fn start() -> Self {
+        // The name of the Service leads to this host, at the port of the Service.
+        if let Some(cluster) = Cluster::start_kubernetes(&[]).await {
+            let gate = (Ipv4Addr::LOCALHOST, PORT).into();
+            return Self::of(cluster, gate).await;
+        }
         // A port that is free now. The gate takes it a moment later.
         let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let gate = free.local_addr().unwrap();
         drop(free);
-        let services = [((SPACE.to_owned(), GATE.to_owned(), 9443), gate)].into();
+        let services = [((SPACE.to_owned(), GATE.to_owned(), PORT), gate)].into();
         let options = Options {
             services,
             ..Options::default()
         };
-        let cluster = Cluster::start_devhub(options).await;
+        Self::of(Cluster::start_devhub(options).await, gate).await
+    }
+
+    async fn of(cluster: Cluster, gate: SocketAddr) -> Self {
         Self {
             admin: cluster.admin().await,
             cluster,
@@ -53,6 +63,9 @@ impl Node {
             &["--listen", "127.0.0.1:auto", "--log-format", "json"],
         )
         .await;
+        if self.cluster.is_real() {
+            self.leads_here().await;
+        }
         let port = self.gate.port().to_string();
         let serving = [
             "--bind-address",
@@ -67,6 +80,15 @@ impl Node {
             "json",
         ];
         self.runs(GATE, &serving).await;
+    }
+
+    /// A kube-apiserver alone gives a Service an address that leads nowhere. It calls an ExternalName at the port of the webhook.
+    async fn leads_here(&self) {
+        let path = format!("/api/v1/namespaces/{SPACE}/services/{GATE}");
+        let patch = json!({"spec": {
+            "type": "ExternalName", "externalName": "localhost", "clusterIP": null, "clusterIPs": null,
+        }});
+        self.admin.merge(&path, &patch).await.unwrap().ok();
     }
 
     async fn runs(&mut self, name: &str, more: &[&str]) {
