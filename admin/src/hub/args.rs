@@ -50,8 +50,9 @@ pub(super) struct ConnectionArgs {
     /// Timeout of a request, such as 10s or 1m; 0 means no timeout [default: 30s]
     #[arg(long, value_name = "DURATION", value_parser = wait, global = true)]
     pub(super) request_timeout: Option<Wait>,
+    // Seldom used, and large.
     #[command(flatten)]
-    overrides: OverrideArgs,
+    overrides: Box<OverrideArgs>,
 }
 
 /// Flags that win over values of the kubeconfig. `berth options` shows them.
@@ -220,7 +221,7 @@ impl ConnectionArgs {
             client_key,
             as_uid,
             ..
-        } = &self.overrides;
+        } = &*self.overrides;
         if self.as_user.is_none() && !self.as_groups.is_empty() {
             return wrong("--as-group requires --as");
         }
@@ -252,7 +253,7 @@ impl ConnectionArgs {
             client_certificate,
             client_key,
             as_uid,
-        } = self.overrides.clone();
+        } = (*self.overrides).clone();
         Access {
             context: self.context.clone(),
             act_as: self.as_user.clone().map(|user| ActAs {

@@ -96,7 +96,7 @@ struct Manner {
 }
 
 enum From {
-    Kubeconfig(Access),
+    Kubeconfig(Box<Access>),
     Config(Box<Config>),
 }
 
@@ -141,7 +141,7 @@ impl Connections {
                 server: config.cluster_url.clone(),
                 manner,
                 has_plugin: config.auth_info.exec.is_some(),
-                from: From::Kubeconfig(Access { context, ..access }),
+                from: From::Kubeconfig(Box::new(Access { context, ..access })),
             };
             let source = (!files.is_empty()).then_some(source);
             Ok(Self::new(pool, source, files, used))
