@@ -14,12 +14,13 @@ use berth_testkit::reviews::{PATH, asking, text, with};
 use berth_testkit::{Gate, post};
 
 /// Name, type and labels of every metric. Those of the process are the system's to have.
-const METRICS: [(&str, &str, &[&str]); 13] = [
+const METRICS: [(&str, &str, &[&str]); 14] = [
     (
         "berth_admission_decisions_total",
         "counter",
         &["kind", "operation", "outcome", "reason"],
     ),
+    ("berth_build_info", "gauge", &["version"]),
     ("berth_draining", "gauge", &[]),
     (
         "berth_requirement_check_duration_seconds",
