@@ -8,6 +8,7 @@ use berth_testkit::cluster::janitor::Watched;
 use berth_testkit::cluster::{Cluster, Person};
 use berth_testkit::{Logged, berth, eventually, when};
 use serde_json::{Value, json};
+use tokio::sync::{Mutex, MutexGuard};
 
 /// The Deployments' collection, but for its last word.
 pub const HUB: &str = "/apis/apps/v1/namespaces/open-cluster-management-hub";
@@ -25,16 +26,21 @@ pub struct Node {
     /// Where the Service of the gate leads.
     gate: SocketAddr,
     pods: Vec<(Logged, Watched)>,
+    /// Held while the port of the Service is this node's.
+    _alone: Option<MutexGuard<'static, ()>>,
 }
 
 impl Node {
     /// A cluster on which nothing is installed.
     pub async fn start() -> Self {
         // The name of the Service leads to this host, at the port of the Service.
+        static PORT_IS_TAKEN: Mutex<()> = Mutex::const_new(());
+        let alone = PORT_IS_TAKEN.lock().await;
         if let Some(cluster) = Cluster::start_kubernetes(&[]).await {
             let gate = (Ipv4Addr::LOCALHOST, PORT).into();
-            return Self::of(cluster, gate).await;
+            return Self::of(cluster, gate, Some(alone)).await;
         }
+        drop(alone);
         // A port that is free now. The gate takes it a moment later.
         let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let gate = free.local_addr().unwrap();
@@ -44,15 +50,20 @@ impl Node {
             services,
             ..Options::default()
         };
-        Self::of(Cluster::start_devhub(options).await, gate).await
+        Self::of(Cluster::start_devhub(options).await, gate, None).await
     }
 
-    async fn of(cluster: Cluster, gate: SocketAddr) -> Self {
+    async fn of(
+        cluster: Cluster,
+        gate: SocketAddr,
+        alone: Option<MutexGuard<'static, ()>>,
+    ) -> Self {
         Self {
             admin: cluster.admin().await,
             cluster,
             gate,
             pods: Vec::new(),
+            _alone: alone,
         }
     }
 
