@@ -13,7 +13,7 @@ use crate::hub::{HubArgs, HubConnection};
 use crate::outcomes::{Outcomes, WriteArgs};
 use crate::taint::change::{Changed, changed};
 use crate::taint::spec::{Changes, NewTaint, Removal};
-use crate::taint::write::{Due, write};
+use crate::taint::write::{Due, write_each};
 use crate::targets::{ChosenClusters, chosen};
 
 /// Mark clusters as unschedulable: placements do not newly select them
@@ -92,14 +92,8 @@ async fn each(
     if clusters.is_empty() {
         outcomes.progress("No clusters found.");
     }
-    for (name, read) in clusters {
-        let decide = |taints: &[Value]| decide(&name, taints);
-        match write(&hub, &name, read, args.write.dry_run.mode, decide).await {
-            Ok((true, line)) => outcomes.done(&name, line)?,
-            Ok((false, line)) => outcomes.unchanged(&name, line)?,
-            Err(failure) => outcomes.failed(&name, failure)?,
-        }
-    }
+    let dry_run = args.write.dry_run.mode;
+    write_each(&hub, clusters, dry_run, &mut outcomes, decide).await?;
     Ok(outcomes.end()?)
 }
 

@@ -11,6 +11,7 @@ use std::process::ExitCode;
 
 use berth_rules::display::Lines;
 use clap_complete::engine::ArgValueCandidates;
+use serde_json::Value;
 
 use self::change::{Changed, changed};
 use self::spec::{Changes, is_change};
@@ -84,28 +85,23 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if clusters.is_empty() {
         outcomes.progress("No clusters found.");
     }
-    for (name, read) in clusters {
-        let written = write::write(&hub, &name, read, args.write.dry_run.mode, |taints| {
-            Ok(match changed(&name, taints, &changes)? {
-                Changed::Nothing => Due::Nothing(format!(
-                    "managedcluster/{name} not tainted: it already has the taint"
-                )),
-                Changed::Taints {
-                    taints,
-                    added,
-                    removed,
-                } => Due::Write {
-                    taints,
-                    line: format!("managedcluster/{name} {}", verb(added, removed)),
-                },
-            })
-        });
-        match written.await {
-            Ok((true, line)) => outcomes.done(&name, line)?,
-            Ok((false, line)) => outcomes.unchanged(&name, line)?,
-            Err(failure) => outcomes.failed(&name, failure)?,
-        }
-    }
+    let decide = |name: &str, taints: &[Value]| {
+        Ok(match changed(name, taints, &changes)? {
+            Changed::Nothing => Due::Nothing(format!(
+                "managedcluster/{name} not tainted: it already has the taint"
+            )),
+            Changed::Taints {
+                taints,
+                added,
+                removed,
+            } => Due::Write {
+                taints,
+                line: format!("managedcluster/{name} {}", verb(added, removed)),
+            },
+        })
+    };
+    let dry_run = args.write.dry_run.mode;
+    write::write_each(&hub, clusters, dry_run, &mut outcomes, decide).await?;
     Ok(outcomes.end()?)
 }
 

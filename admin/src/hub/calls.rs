@@ -181,6 +181,18 @@ impl HubConnection {
         Ok(answer.is_some())
     }
 
+    /// Returns the name of the first object at a path, or None if there is none, or the kind is not served.
+    pub(crate) async fn first_name(&self, path: &str) -> Result<Option<String>, CommandError> {
+        match self.metadata(path).await {
+            Ok(list) => {
+                let name = list["items"][0]["metadata"]["name"].as_str();
+                Ok(name.map(str::to_owned))
+            }
+            Err(CommandError::NoHub { .. }) => Ok(None),
+            Err(failure) => Err(failure),
+        }
+    }
+
     /// Lists the metadata of the objects at a path.
     pub(crate) async fn metadata(&self, path: &str) -> Result<Value, CommandError> {
         self.ask(Call::get(path.to_owned()).accept(METADATA_LIST))

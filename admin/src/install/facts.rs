@@ -85,14 +85,7 @@ impl Facts {
 
 /// Returns the name of the ClusterManager, if OCM's operator is installed and has one.
 pub(super) async fn cluster_manager(hub: &HubConnection) -> Result<Option<String>, CommandError> {
-    match hub.metadata(CLUSTER_MANAGERS).await {
-        Ok(list) => {
-            let name = list["items"][0]["metadata"]["name"].as_str();
-            Ok(name.map(str::to_owned))
-        }
-        Err(CommandError::NoHub { .. }) => Ok(None),
-        Err(failure) => Err(failure),
-    }
+    hub.first_name(CLUSTER_MANAGERS).await
 }
 
 async fn agent_of(hub: &HubConnection) -> Result<Option<String>, CommandError> {

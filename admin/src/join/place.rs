@@ -42,14 +42,7 @@ pub(super) async fn check(cluster: &HubConnection, name: &str) -> Result<(), Com
 
 /// Returns the name of a Klusterlet, if OCM's operator is installed and has one.
 pub(crate) async fn klusterlet(cluster: &HubConnection) -> Result<Option<String>, CommandError> {
-    match cluster.metadata(KLUSTERLETS).await {
-        Ok(list) => {
-            let name = list["items"][0]["metadata"]["name"].as_str();
-            Ok(name.map(str::to_owned))
-        }
-        Err(CommandError::NoHub { .. }) => Ok(None),
-        Err(failure) => Err(failure),
-    }
+    cluster.first_name(KLUSTERLETS).await
 }
 
 /// Returns the image of an agent that is already installed.

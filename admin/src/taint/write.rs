@@ -1,5 +1,7 @@
 //! Writes the taints of a cluster: reads them, decides, and writes unless the cluster has changed since.
 
+use std::io;
+
 use berth_api::ManagedCluster;
 use kube::ResourceExt;
 use serde_json::{Value, json};
@@ -7,6 +9,7 @@ use serde_json::{Value, json};
 use crate::accept::target::no_such;
 use crate::failure::CommandError;
 use crate::hub::{DryRun, HubConnection, Item};
+use crate::outcomes::Outcomes;
 use crate::retry::deciding_again;
 
 /// What is to be done with the taints of a cluster.
@@ -54,6 +57,28 @@ pub(crate) async fn write(
         }
     })
     .await
+}
+
+/// Writes what `decide` makes of the name and the taints of each cluster, and reports each.
+///
+/// # Errors
+/// Those of the output.
+pub(crate) async fn write_each(
+    hub: &HubConnection,
+    clusters: Vec<(String, Option<Item<ManagedCluster>>)>,
+    dry_run: DryRun,
+    outcomes: &mut Outcomes,
+    decide: impl Fn(&str, &[Value]) -> Result<Due, CommandError>,
+) -> io::Result<()> {
+    for (name, read) in clusters {
+        let written = write(hub, &name, read, dry_run, |taints| decide(&name, taints));
+        match written.await {
+            Ok((true, line)) => outcomes.done(&name, line)?,
+            Ok((false, line)) => outcomes.unchanged(&name, line)?,
+            Err(failure) => outcomes.failed(&name, failure)?,
+        }
+    }
+    Ok(())
 }
 
 /// Returns the taints as the hub sent them.
