@@ -188,38 +188,63 @@ error: invalid value '' for '--selector <SELECTOR>': the selector is empty, so i
 struct Fleet {
     house: House<Private>,
     _berth: crate::house::Berth,
+    /// Names of this test's own, since on a real server the tests share one hub: two clusters, in this order, their set, and the
+    /// namespace that it is bound to.
+    c1: String,
+    c2: String,
+    set: String,
+    team: String,
 }
 
 impl Fleet {
-    /// With these accepted clusters in the set `prod`, which is bound to the namespace `team-a`.
-    async fn new(clusters: &[&str]) -> Self {
+    /// With accepted clusters.
+    async fn new() -> Self {
         let (house, _berth) = House::placing().await;
-        let set = json!({
+        let [c1, c2, set, team] = ["c1", "c2", "prod", "team"].map(fresh);
+        let object = json!({
             "apiVersion": "cluster.open-cluster-management.io/v1beta2",
             "kind": "ManagedClusterSet",
-            "metadata": {"name": "prod"},
+            "metadata": {"name": set},
         });
-        house.admin.post(SETS, &set).await.unwrap().ok();
+        house.admin.post(SETS, &object).await.unwrap().ok();
         let namespace =
-            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team-a"}});
+            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": team}});
         let made = house.admin.post("/api/v1/namespaces", &namespace).await;
         made.unwrap().ok();
-        house
-            .berth("clusterset bind prod --namespace team-a")
-            .await
-            .ok();
+        let bind = format!("clusterset bind {set} --namespace {team}");
+        house.berth(&bind).await.ok();
         let label = "cluster.open-cluster-management.io/clusterset";
-        for name in clusters {
-            house.managed_cluster(name, &[(label, "prod")]).await;
+        for name in [&c1, &c2] {
+            house.managed_cluster(name, &[(label, &set)]).await;
             house.berth(&format!("accept {name}")).await.ok();
         }
-        Self { house, _berth }
+        Self {
+            house,
+            _berth,
+            c1,
+            c2,
+            set,
+            team,
+        }
     }
 
-    /// Makes a placement of the namespace `team-a`. It tolerates the taint of clusters without an agent, as all clusters here are.
-    async fn place(&self, name: &str, count: u32, tolerations: &str) {
+    async fn plays(&self, transcript: &str) {
+        let stage = self.house.stage().with("c1", &self.c1);
+        let stage = stage.with("c2", &self.c2).with("team", &self.team);
+        stage.plays(transcript).await;
+    }
+
+    /// Whether a cluster has the taint of `cordon` and `drain`.
+    async fn has_taint(&self, cluster: &str) -> bool {
+        let taints = self.house.taints(cluster).await;
+        taints.iter().any(|it| it["key"] == OURS)
+    }
+
+    /// Makes a placement. It tolerates the taint of clusters without an agent, as all clusters here are.
+    async fn place(&self, name: &str, count: u32) {
         let line = format!(
-            "create placement {name} -n team-a --count {count} --tolerations {UNREACHABLE}{tolerations}"
+            "create placement {name} -n {} --count {count} --tolerations {UNREACHABLE}",
+            self.team
         );
         self.house.berth(&line).await.ok();
     }
@@ -227,7 +252,8 @@ impl Fleet {
     /// Waits until a placement selects these clusters.
     async fn selects(&self, placement: &str, clusters: &[&str]) {
         let path = format!(
-            "/apis/{GROUP}/v1beta1/namespaces/team-a/placementdecisions?labelSelector={GROUP}/placement={placement}"
+            "/apis/{GROUP}/v1beta1/namespaces/{}/placementdecisions?labelSelector={GROUP}/placement={placement}",
+            self.team
         );
         let what = format!("{placement} on {clusters:?}");
         self.house
@@ -249,32 +275,38 @@ fn listed(list: &Value) -> Vec<&str> {
 
 #[tokio::test]
 async fn a_cordoned_cluster_keeps_its_placements_and_gets_no_new_ones() {
-    let fleet = Fleet::new(&["c1", "c2"]).await;
-    fleet.place("old", 2, "").await;
-    fleet.selects("old", &["c1", "c2"]).await;
-    let plays = async |transcript: &str| fleet.house.stage().plays(transcript).await;
-    plays("$ berth cordon c1\nmanagedcluster/c1 cordoned\n").await;
-    fleet.place("new", 2, "").await;
-    fleet.selects("new", &["c2"]).await;
-    fleet.selects("old", &["c1", "c2"]).await;
-    plays("$ berth uncordon c1\nmanagedcluster/c1 uncordoned\n").await;
-    fleet.selects("new", &["c1", "c2"]).await;
+    let fleet = Fleet::new().await;
+    fleet.place("old", 2).await;
+    fleet.selects("old", &[&fleet.c1, &fleet.c2]).await;
+    fleet
+        .plays("$ berth cordon {c1}\nmanagedcluster/{c1} cordoned\n")
+        .await;
+    fleet.place("new", 2).await;
+    fleet.selects("new", &[&fleet.c2]).await;
+    fleet.selects("old", &[&fleet.c1, &fleet.c2]).await;
+    fleet
+        .plays("$ berth uncordon {c1}\nmanagedcluster/{c1} uncordoned\n")
+        .await;
+    fleet.selects("new", &[&fleet.c1, &fleet.c2]).await;
 }
 
 impl Fleet {
-    /// Makes a ManifestWorkReplicaSet of the namespace `team-a`, for this placement.
+    /// Makes a ManifestWorkReplicaSet for this placement.
     async fn hand_out(&self, name: &str, placement: &str) {
         let object = json!({
             "apiVersion": "work.open-cluster-management.io/v1alpha1",
             "kind": "ManifestWorkReplicaSet",
-            "metadata": {"name": name, "namespace": "team-a"},
+            "metadata": {"name": name, "namespace": self.team},
             "spec": {
                 "placementRefs": [{"name": placement}],
                 "manifestWorkTemplate": template(),
             },
         });
-        let path = "/apis/work.open-cluster-management.io/v1alpha1/namespaces/team-a/manifestworkreplicasets";
-        self.house.admin.post(path, &object).await.unwrap().ok();
+        let path = format!(
+            "/apis/work.open-cluster-management.io/v1alpha1/namespaces/{}/manifestworkreplicasets",
+            self.team
+        );
+        self.house.admin.post(&path, &object).await.unwrap().ok();
     }
 
     /// Waits until a cluster has this number of works.
@@ -296,108 +328,108 @@ fn template() -> Value {
 
 #[tokio::test]
 async fn a_drained_cluster_loses_placements_and_their_works_and_what_stays_has_a_reason() {
-    let fleet = Fleet::new(&["c1", "c2"]).await;
-    fleet.place("app", 1, "").await;
-    fleet.selects("app", &["c1"]).await;
+    let fleet = Fleet::new().await;
+    fleet.place("app", 1).await;
+    fleet.selects("app", &[&fleet.c1]).await;
     fleet.hand_out("app", "app").await;
-    fleet.has_works("c1", 1).await;
+    fleet.has_works(&fleet.c1, 1).await;
     let by_hand = json!({
         "apiVersion": "work.open-cluster-management.io/v1",
         "kind": "ManifestWork",
-        "metadata": {"name": "mine", "namespace": "c1"},
+        "metadata": {"name": "mine", "namespace": fleet.c1},
         "spec": template(),
     });
     let admin = &fleet.house.admin;
-    admin.post(&works_of("c1"), &by_hand).await.unwrap().ok();
-    let plays = async |transcript: &str| fleet.house.stage().plays(transcript).await;
+    admin
+        .post(&works_of(&fleet.c1), &by_hand)
+        .await
+        .unwrap()
+        .ok();
 
     // Nothing moves before it was shown.
-    plays(
-        "\
-$ berth drain c1 --dry-run
-c1: Placement team-a/app moves to c2
-managedcluster/c1 drained (dry run)
+    fleet
+        .plays(
+            "\
+$ berth drain {c1} --dry-run
+{c1}: Placement {team}/app moves to {c2}
+managedcluster/{c1} drained (dry run)
 $ berth drain c9 --dry-run
 Error: c9: managedclusters.cluster.open-cluster-management.io \"c9\" not found
 ? 1
-$ berth drain c1 --dry-run=server
-c1: Placement team-a/app moves to c2
-managedcluster/c1 drained (server dry run)
+$ berth drain {c1} --dry-run=server
+{c1}: Placement {team}/app moves to {c2}
+managedcluster/{c1} drained (server dry run)
 ",
-    )
-    .await;
-    assert!(
-        fleet
-            .house
-            .taints("c1")
-            .await
-            .iter()
-            .all(|it| it["key"] != OURS)
-    );
-    plays(
-        "\
-$ berth drain c1
-managedcluster/c1 drained
-c1: Placement team-a/app moves to c2
+        )
+        .await;
+    assert!(!fleet.has_taint(&fleet.c1).await);
+    fleet
+        .plays(
+            "\
+$ berth drain {c1}
+managedcluster/{c1} drained
+{c1}: Placement {team}/app moves to {c2}
 ...
-c1: these stay, because no ManifestWorkReplicaSet made them: ManifestWorks mine
-$ berth drain c1
-managedcluster/c1 drained
-c1: no placement selects it
-c1: these stay, because no ManifestWorkReplicaSet made them: ManifestWorks mine
+{c1}: these stay, because no ManifestWorkReplicaSet made them: ManifestWorks mine
+$ berth drain {c1}
+managedcluster/{c1} drained
+{c1}: no placement selects it
+{c1}: these stay, because no ManifestWorkReplicaSet made them: ManifestWorks mine
 ",
-    )
-    .await;
-    fleet.selects("app", &["c2"]).await;
-    fleet.has_works("c1", 1).await;
-    fleet.has_works("c2", 1).await;
+        )
+        .await;
+    fleet.selects("app", &[&fleet.c2]).await;
+    fleet.has_works(&fleet.c1, 1).await;
+    fleet.has_works(&fleet.c2, 1).await;
 
     // A placement that tolerates every taint keeps the cluster.
-    let line = "create placement stubborn -n team-a --count 1 --clustersets prod";
-    fleet.house.berth(line).await.ok();
-    let path = format!("/apis/{GROUP}/v1beta1/namespaces/team-a/placements/stubborn");
+    let line = format!(
+        "create placement stubborn -n {} --count 1 --clustersets {}",
+        fleet.team, fleet.set
+    );
+    fleet.house.berth(&line).await.ok();
+    let path = format!(
+        "/apis/{GROUP}/v1beta1/namespaces/{}/placements/stubborn",
+        fleet.team
+    );
     let tolerant = json!({"spec": {"tolerations": [{"operator": "Exists"}]}});
     admin.merge(&path, &tolerant).await.unwrap().ok();
-    fleet.selects("stubborn", &["c1"]).await;
-    plays(
+    fleet.selects("stubborn", &[&fleet.c1]).await;
+    fleet.plays(
         "\
-$ berth drain c1 --timeout 2
-c1: Placement team-a/stubborn stays: spec.tolerations tolerate the taint berth.open-cluster-management.io/unschedulable:NoSelect
-c1: waiting: PlacementDecisions team-a/stubborn-decision-1
-Error: c1: not drained after 2s; the taint stays, and 'berth uncordon c1' removes it
-  PlacementDecision team-a/stubborn-decision-1 lists the cluster: Placement stubborn keeps it: spec.tolerations tolerate the taint berth.open-cluster-management.io/unschedulable:NoSelect
+$ berth drain {c1} --timeout 2
+{c1}: Placement {team}/stubborn stays: spec.tolerations tolerate the taint berth.open-cluster-management.io/unschedulable:NoSelect
+{c1}: waiting: PlacementDecisions {team}/stubborn-decision-1
+Error: {c1}: not drained after 2s; the taint stays, and 'berth uncordon {c1}' removes it
+  PlacementDecision {team}/stubborn-decision-1 lists the cluster: Placement stubborn keeps it: spec.tolerations tolerate the taint berth.open-cluster-management.io/unschedulable:NoSelect
   these stay in any case, because no ManifestWorkReplicaSet made them: ManifestWorks mine
 ? 1
-$ berth drain c1 --wait=false
-managedcluster/c1 already drained
-c1: Placement team-a/stubborn stays: spec.tolerations tolerate the taint berth.open-cluster-management.io/unschedulable:NoSelect
-$ berth uncordon c1
-managedcluster/c1 uncordoned
+$ berth drain {c1} --wait=false
+managedcluster/{c1} already drained
+{c1}: Placement {team}/stubborn stays: spec.tolerations tolerate the taint berth.open-cluster-management.io/unschedulable:NoSelect
+$ berth uncordon {c1}
+managedcluster/{c1} uncordoned
 ",
     )
     .await;
     // What moved away does not come back by itself.
-    fleet.selects("app", &["c2"]).await;
+    fleet.selects("app", &[&fleet.c2]).await;
 }
 
 #[tokio::test]
 async fn a_drain_names_the_right_that_is_missing_and_changes_nothing() {
-    let fleet = Fleet::new(&["c1"]).await;
+    let fleet = Fleet::new().await;
     let dev = fleet.house.cluster.user(&fresh("dev"), &[]).await;
     let verbs = ["get", "list", "patch", "update"];
     let rules = [rule(&verbs, GROUP, &["managedclusters"], &[])];
     fleet.house.cluster.grant(&dev, &rules).await;
-    let output = fleet.house.berth_as(&dev, "drain c1").await;
+    let output = fleet
+        .house
+        .berth_as(&dev, &format!("drain {}", fleet.c1))
+        .await;
     assert_eq!(output.code, 1);
     let words =
         "this command needs the verb list on placementdecisions.cluster.open-cluster-management.io";
     assert!(output.stderr.contains(words), "{output:?}");
-    assert!(
-        fleet
-            .house
-            .taints("c1")
-            .await
-            .iter()
-            .all(|it| it["key"] != OURS)
-    );
+    assert!(!fleet.has_taint(&fleet.c1).await);
 }
