@@ -127,6 +127,24 @@ impl What {
         Ok(permission)
     }
 
+    /// The role of an installation (`manifests/people`) that contains the permission, for all objects.
+    fn role(self) -> Option<&'static str> {
+        match self {
+            Self::Accept => Some("open-cluster-management:berth:accept"),
+            Self::Join | Self::Bind => Some("open-cluster-management:berth:set-admin"),
+            Self::ExecuteAs => None,
+        }
+    }
+
+    /// What the permission is about.
+    fn objects(self) -> &'static str {
+        match self {
+            Self::Accept => "clusters",
+            Self::Join | Self::Bind => "sets",
+            Self::ExecuteAs => "service accounts",
+        }
+    }
+
     /// Its name on the command line.
     fn as_str(self) -> &'static str {
         match self {
@@ -183,6 +201,13 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     match user {
         Ok(user) => {
+            if let Some(role) = args.what.role() {
+                writeln!(
+                    out,
+                    "For all {}, an admin may bind the ClusterRole {role} instead",
+                    args.what.objects()
+                )?;
+            }
             let command = command(args, &user);
             writeln!(out, "To grant it, an admin runs: {command}")?;
             let grant = Grant::new(&permission, &user);

@@ -71,6 +71,9 @@ manifests! {
 
     WORK_ROLE = "work/role.yaml";
 
+    PEOPLE_AGGREGATED = "people/aggregated.yaml";
+    PEOPLE_ROLES = "people/roles.yaml";
+
     BOOTSTRAP_NAMESPACE = "bootstrap/namespace.yaml";
     BOOTSTRAP_ACCOUNT = "bootstrap/service-account.yaml";
     BOOTSTRAP_ROLE = "bootstrap/cluster-role.yaml";

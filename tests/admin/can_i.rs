@@ -50,6 +50,7 @@ async fn each_permission_is_answered_and_what_grants_it_grants_it() {
 $ berth can-i accept {cluster}
 no
 verb \"update\" (or \"create\") on managedclusters/accept in API group register.open-cluster-management.io, name \"{cluster}\": user \"{user}\" lacks it
+For all clusters, an admin may bind the ClusterRole open-cluster-management:berth:accept instead
 To grant it, an admin runs: berth can-i accept {cluster} --as {user} -o yaml | kubectl apply -f -
 ---
 apiVersion: rbac.authorization.k8s.io/v1
@@ -82,6 +83,7 @@ subjects:
 $ berth can-i join default
 no
 verb \"create\" on managedclustersets/join in API group cluster.open-cluster-management.io, name \"default\": user \"{user}\" lacks it
+For all sets, an admin may bind the ClusterRole open-cluster-management:berth:set-admin instead
 To grant it, an admin runs: berth can-i join default --as {user} -o yaml | kubectl apply -f -
 ---
 ...
@@ -150,6 +152,7 @@ async fn a_permission_for_all_is_asked_about_and_granted() {
 $ berth can-i join --all
 no
 verb \"create\" on managedclustersets/join in API group cluster.open-cluster-management.io, for all names: user \"{user}\" lacks it
+For all sets, an admin may bind the ClusterRole open-cluster-management:berth:set-admin instead
 To grant it, an admin runs: berth can-i join --all --as {user} -o yaml | kubectl apply -f -
 ---
 apiVersion: rbac.authorization.k8s.io/v1
@@ -332,6 +335,7 @@ no
 $ berth can-i bind {set} --as system:serviceaccount:ci:builder
 no
 ...
+For all sets, an admin may bind the ClusterRole open-cluster-management:berth:set-admin instead
 To grant it, an admin runs: berth can-i bind {set} --as system:serviceaccount:ci:builder -o yaml | kubectl apply -f -
 ...
 subjects:

@@ -24,6 +24,7 @@ mod get;
 mod install;
 mod join;
 mod maintenance;
+mod people;
 mod placement;
 mod sets;
 mod unlabelled;

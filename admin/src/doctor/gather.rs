@@ -107,7 +107,7 @@ pub(super) async fn gather(hub: &HubConnection, namespace: &str) -> Result<Facts
     match nothing_read(&facts) {
         None => Ok(facts),
         Some(Unread::Needs(_)) => Err(CommandError::Config(format!(
-            "you have none of the permissions that the checks need on the hub at {}; docs/doctor.md has a ClusterRole",
+            "you have none of the permissions that the checks need on the hub at {}; an admin can bind the roles open-cluster-management:berth:doctor to you, see docs/doctor.md",
             hub.server()
         ))),
         Some(Unread::Why(why)) => Err(CommandError::Config(format!(

@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::Ward;
 use crate::house::House;
+use berth_manifests::files;
 use berth_testkit::cluster::{Cluster, fresh, rule};
-use berth_testkit::repository;
 
 #[tokio::test]
 async fn who_may_not_look_is_told_what_is_missing() {
@@ -48,15 +48,18 @@ async fn who_may_not_look_is_told_what_is_missing() {
 }
 
 #[tokio::test]
-async fn the_documented_role_is_enough() {
+async fn the_roles_of_the_doctor_are_enough() {
     let ward = Ward::new().await;
     ward.is_sound().await;
-    let page = std::fs::read_to_string(repository("docs/doctor.md")).unwrap();
-    let (_, role) = page.split_once("```yaml\n").unwrap();
-    let (role, _) = role.split_once("```").unwrap();
-    let role: Value = serde_saphyr::from_str(role).unwrap();
+    let roles = files::PEOPLE_ROLES.documents();
+    let named = |it: &&Value| it["metadata"]["name"] == "open-cluster-management:berth:doctor";
+    let rules: Vec<Value> = roles
+        .iter()
+        .filter(named)
+        .flat_map(|role| role["rules"].as_array().unwrap().clone())
+        .collect();
+    let rules = &rules;
     let doctor = ward.cluster.user(&fresh("doctor"), &[]).await;
-    let rules = role["rules"].as_array().unwrap();
     ward.cluster.grant(&doctor, rules).await;
     let output = ward.berth_as(&doctor, "doctor --strict").await;
     assert_eq!((output.code, output.stdout.as_str()), (0, ""), "{output:?}");

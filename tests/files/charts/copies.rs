@@ -1,7 +1,6 @@
 //! Templates that are copies of manifests: with a guard, with labels, and with the few places where a value decides.
 
 mod copy;
-mod doctor;
 
 use std::fs;
 
@@ -109,7 +108,7 @@ fn replacing(copy: Copy, replaced: &'static [(&'static str, &'static str)]) -> C
     Copy { replaced, ..copy }
 }
 
-/// Those of berth-hub, its dashboard, and the role of its test.
+/// Those of berth-hub, and its dashboard.
 pub(super) fn hub() -> Vec<(String, String)> {
     let mut copies = Vec::new();
     let crds = files::CRDS
@@ -146,6 +145,12 @@ pub(super) fn hub() -> Vec<(String, String)> {
             &["$.Values.placementApart"],
         ),
         replacing(copy(files::WORK_ROLE, "work", &[]), account),
+        copy(
+            files::PEOPLE_AGGREGATED,
+            "people",
+            &["$.Values.rbac.aggregate"],
+        ),
+        copy(files::PEOPLE_ROLES, "people", &[]),
         replacing(
             copy(
                 files::AUTO_APPROVAL_ROLE,
@@ -220,10 +225,6 @@ pub(super) fn hub() -> Vec<(String, String)> {
     made.push((
         "charts/berth-hub/dashboard.json".to_owned(),
         dashboard.expect("there is a dashboard"),
-    ));
-    made.push((
-        "charts/berth-hub/templates/tests/role.yaml".to_owned(),
-        doctor::role(),
     ));
     made
 }

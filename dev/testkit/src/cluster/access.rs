@@ -60,6 +60,18 @@ impl Cluster {
         }
     }
 
+    /// Binds a ClusterRole to a user in a namespace, and returns when this rule, which is part of it, is in force.
+    pub async fn bind_in(&self, namespace: &str, who: &Person, role: &str, rule: &Value) {
+        let admin = self.admin().await;
+        let mut binding = binding("RoleBinding", role, &who.user);
+        binding["metadata"]["name"] = json!(fresh("bound"));
+        binding["roleRef"]["kind"] = json!("ClusterRole");
+        let bindings = format!("{RBAC}/namespaces/{namespace}/rolebindings");
+        admin.post(&bindings, &binding).await.unwrap().ok();
+        self.wait_until_allowed(&admin, &who.user, namespace, rule)
+            .await;
+    }
+
     async fn wait_until_allowed(&self, admin: &Person, user: &str, namespace: &str, rule: &Value) {
         let (resource, subresource) = match rule["resources"][0].as_str().unwrap().split_once('/') {
             Some((resource, subresource)) => (resource, subresource),

@@ -48,6 +48,8 @@ pub(in crate::charts) struct Hub {
     network_policies: Enabled,
     /// Scrape targets, alerts and dashboard.
     monitoring: Monitoring,
+    /// Roles for people.
+    rbac: Rbac,
     /// The account and the role of bootstrap tokens, which 'berth get token' creates otherwise.
     bootstrap: Enabled,
     /// The pods of the gate; in mode hub, of gate and controller.
@@ -89,6 +91,14 @@ struct Certificates {
 
 #[derive(Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+struct Rbac {
+    /// Make Placements part of Kubernetes' roles edit and admin, and reading them part of view. The roles to bind, such as
+    /// open-cluster-management:berth:accept, are installed in any case.
+    aggregate: bool,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 struct AutoApproval {
     /// Users whose CSRs are approved and whose clusters are accepted without an admin. Empty: off, and without the permission.
     users: Vec<String>,
@@ -126,6 +136,7 @@ impl Default for Hub {
             ocm_names: false,
             network_policies: off(),
             monitoring: Monitoring::default(),
+            rbac: Rbac { aggregate: true },
             bootstrap: off(),
             gate: Pods::default(),
             controller: Pods::default(),
