@@ -1,4 +1,4 @@
-//! `berth get`: clusters, sets, bindings, placements, works and replica sets, as tables, trees and objects; and tokens ([`bootstrap`](crate::bootstrap)).
+//! `berth get`: clusters, sets, bindings, placements, works and others, as tables, trees and objects; and tokens ([`bootstrap`](crate::bootstrap)).
 //!
 //! Each kind is a [`View`](screen::View): its columns, rows and tree are plain functions of its objects. All kinds share the
 //! rest: [`query`] runs the command, [`find`] reads the objects, and [`screen`] writes them. With `--watch` each change adds
@@ -8,8 +8,11 @@ mod bindings;
 mod clusters;
 mod clustersets;
 mod columns;
+mod csrs;
 mod find;
+mod pending;
 mod placements;
+mod profiles;
 mod query;
 mod replicasets;
 mod screen;
@@ -25,12 +28,13 @@ use crate::bootstrap;
 use crate::hub::HubArgs;
 use crate::print::age;
 
-/// Show clusters, sets, bindings, placements, works or replica sets, or print a token for a new cluster
+/// Show clusters, sets, bindings, placements, works, replica sets and others, or print a token for a new cluster
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   berth get clusters
   berth get clusters --clusterset prod -o wide
+  berth get pending
   berth get clustersets
   berth get bindings -n team-a
   berth get placements -n team-a
@@ -53,11 +57,14 @@ pub struct Args {
 #[derive(Debug, Subcommand)]
 enum What {
     Clusters(clusters::Args),
+    Pending(pending::Args),
+    Csr(csrs::Args),
     Clustersets(clustersets::Args),
     Bindings(bindings::Args),
     Placements(placements::Args),
     Works(works::Args),
     Replicasets(replicasets::Args),
+    Profiles(profiles::Args),
     Token(bootstrap::Args),
 }
 
@@ -71,11 +78,14 @@ const UNREADABLE: &str = "<unreadable>";
 pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
     match &args.what {
         What::Clusters(what) => clusters::run(what, &args.hub).await,
+        What::Pending(what) => pending::run(what, &args.hub).await,
+        What::Csr(what) => csrs::run(what, &args.hub).await,
         What::Clustersets(what) => clustersets::run(what, &args.hub).await,
         What::Bindings(what) => bindings::run(what, &args.hub).await,
         What::Placements(what) => placements::run(what, &args.hub).await,
         What::Works(what) => works::run(what, &args.hub).await,
         What::Replicasets(what) => replicasets::run(what, &args.hub).await,
+        What::Profiles(what) => profiles::run(what, &args.hub).await,
         What::Token(what) => bootstrap::run(what, &args.hub).await,
     }
 }

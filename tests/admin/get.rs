@@ -3,6 +3,7 @@
 mod bindings;
 mod clusters;
 mod clustersets;
+mod pending;
 mod pipe;
 
 use std::ops::Deref;
