@@ -9,3 +9,4 @@ mod charts;
 mod generated;
 mod house;
 mod manifests;
+mod release;
