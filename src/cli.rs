@@ -191,6 +191,9 @@ fn is_closed_pipe(error: &anyhow::Error) -> bool {
 }
 
 #[cfg(test)]
+mod pages;
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -9,4 +9,5 @@ mod charts;
 mod generated;
 mod house;
 mod manifests;
+mod pages;
 mod release;

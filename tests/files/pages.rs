@@ -1,0 +1,4 @@
+//! The pages in `docs/`: what they print holds.
+
+mod book;
+mod health;
