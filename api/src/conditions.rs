@@ -241,6 +241,8 @@ pub mod manifest_work_replica_set {
     pub const COMPLETE: &str = "Complete";
     /// Reason of [`PLACEMENT_ROLLED_OUT`]: false.
     pub const PROGRESSING: &str = "Progressing";
+    /// Reason of [`PLACEMENT_ROLLED_OUT`]: false, an annotation pauses the rollouts. Not in OCM.
+    pub const PAUSED: &str = "Paused";
 
     /// The ManifestWorks are available. The lower case `w` is OCM's.
     pub const MANIFESTWORK_APPLIED: &str = "ManifestworkApplied";

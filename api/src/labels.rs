@@ -52,6 +52,8 @@ pub const AUTO_UPDATE_SET: &str = "cluster.open-cluster-management.io/autoupdate
 /// On a Placement, value `true`: the hub leaves the Placement and its PlacementDecisions alone.
 pub const SCHEDULING_DISABLE: &str =
     "cluster.open-cluster-management.io/experimental-scheduling-disable";
+/// On a ManifestWorkReplicaSet: its rollouts are paused, unless the value is `false`. Another value than `true` is the reason. Not in OCM.
+pub const ROLLOUT_PAUSED: &str = "berth.open-cluster-management.io/rollout-paused";
 /// On an object that the work agent applies on the server with ignored fields: the hash of its manifest.
 pub const CONFIG_SPEC_HASH: &str = "open-cluster-management.io/config-spec-hash";
 /// Prefix of the annotations of a ManagedCluster that its agent owns.

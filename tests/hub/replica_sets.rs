@@ -3,5 +3,6 @@
 mod faults;
 mod following;
 mod hub;
+mod pausing;
 mod process;
 mod rollouts;

@@ -77,6 +77,8 @@ struct Deciding<'d, 'a> {
     next: Option<Timestamp>,
     /// Names that this decision gives, by cluster.
     given: BTreeSet<&'a str>,
+    /// The clusters that need a ManifestWork, which may not be created now.
+    withheld: BTreeSet<&'a str>,
     now: Timestamp,
 }
 
@@ -90,6 +92,7 @@ pub fn decide<'a>(facts: &Facts<'a>, now: Timestamp) -> Decision<'a> {
         changes: Vec::new(),
         next: None,
         given: BTreeSet::new(),
+        withheld: BTreeSet::new(),
         now,
     };
     if set.is_deleting {
@@ -128,6 +131,7 @@ pub fn decide<'a>(facts: &Facts<'a>, now: Timestamp) -> Decision<'a> {
             "the ManifestWorkReplicaSet does not name its placement",
         );
     }
+    deciding.keep_where_withheld();
     deciding.decided(report.status(facts, now), report.events(set))
 }
 
@@ -157,6 +161,16 @@ impl<'a> Deciding<'_, 'a> {
             events,
             next: self.next,
         }
+    }
+
+    /// Deletes no ManifestWork of a cluster that needs another, which may not be created now: a cluster that moves from one placement of
+    /// the replica set to another would have none until then.
+    fn keep_where_withheld(&mut self) {
+        let withheld = &self.withheld;
+        self.changes.retain(|it| match it {
+            Change::Delete { work, .. } => !withheld.contains(&*work.cluster),
+            _ => true,
+        });
     }
 
     fn delete(&mut self, work: &'a Work, why: &'static str) {
@@ -285,6 +299,13 @@ impl<'a> Deciding<'_, 'a> {
         counts.failed = failed.map(|it| it.name.to_owned()).collect();
         self.next = self.next.into_iter().chain(step.next).min();
         let mut spec_due = BTreeSet::new();
+        if self.facts.set.paused.is_some() {
+            let selected = placed.groups.iter().flat_map(|it| &it.clusters);
+            let selected = selected.map(String::as_str);
+            self.withheld
+                .extend(selected.filter(|it| !works.contains_key(it)));
+            return spec_due;
+        }
         for cluster in step.clusters {
             if cluster.status != RolloutStatus::ToApply {
                 continue;

@@ -12,6 +12,8 @@
 //! - The manifests of the template are copied as text, so no number changes.
 //! - A ManifestWork is deleted only if its placement exists, was evaluated, and lists all clusters that it selects, and not this one; if the replica set
 //!   does not name its placement any more; or with the replica set.
+//! - While an annotation pauses the rollouts, no ManifestWork is created and none gets another spec. A ManifestWork that a new one is to
+//!   replace in its cluster stays until the new one may be created.
 //! - A failed write concerns its cluster only.
 //! - Without a change of the facts, the second decision changes nothing.
 //!
@@ -22,6 +24,7 @@ mod change;
 mod decide;
 mod finished;
 mod names;
+mod pause;
 mod set;
 mod state;
 mod status;
@@ -32,6 +35,7 @@ pub use change::Change;
 pub use decide::{Decision, Facts, FailedChange, Placed, decide};
 pub use finished::Finished;
 pub use names::label;
+pub use pause::{LONGEST_PAUSE_REASON, pause_reason};
 pub use set::{PlacementRef, ReplicaSet};
 pub use template::{Digest, Template};
 pub use work::{MANAGER, Work};

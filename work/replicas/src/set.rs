@@ -1,5 +1,6 @@
 //! A ManifestWorkReplicaSet, as far as it decides.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use berth_api::work::{
@@ -11,6 +12,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
+use crate::pause::pause_reason;
 use crate::template::Template;
 
 /// A ManifestWorkReplicaSet.
@@ -36,6 +38,8 @@ pub struct ReplicaSet {
     pub is_foreground: bool,
     /// Its placements, each once.
     pub placements: Vec<PlacementRef>,
+    /// Why its rollouts are paused, shortened; empty without a reason. `None` if they are not.
+    pub paused: Option<String>,
     /// The spec of its ManifestWorks.
     pub template: Template,
     /// The stored status.
@@ -121,6 +125,7 @@ impl ReplicaSet {
             is_deleting: metadata.deletion_timestamp.is_some(),
             is_foreground: object.spec.cascade_deletion_policy == CascadeDeletionPolicy::Foreground,
             placements: placements.collect(),
+            paused: pause_reason(metadata.annotations.as_ref()).map(Cow::into_owned),
             template,
             status: object.status.unwrap_or_default(),
         })

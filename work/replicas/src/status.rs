@@ -1,6 +1,7 @@
 //! The status of a replica set.
 
 use berth_api::conditions::{FALSE, TRUE, condition_of, manifest_work_replica_set, with_condition};
+use berth_api::labels;
 use berth_api::plan::Event;
 use berth_api::text::shorten;
 use berth_api::work::{
@@ -23,7 +24,11 @@ const LONGEST_ERROR: usize = 256;
 /// Upper bound on the bytes of a message.
 const LONGEST: usize = 4096;
 
+/// How a message says that the rollouts are paused. The reason of a user follows, and nothing else.
+const PAUSED: &str = "; paused by the annotation ";
+
 /// Reasons of Events.
+const ROLLOUT_PAUSED: &str = "RolloutPaused";
 const ROLLOUT_STOPPED: &str = "RolloutStopped";
 const ROLLOUT_RESUMED: &str = "RolloutResumed";
 const ROLLOUT_COMPLETE: &str = "RolloutComplete";
@@ -163,7 +168,7 @@ impl Report<'_> {
         }
         let said = [
             self.verified(facts.set),
-            self.rolled_out(),
+            self.rolled_out(facts.set),
             self.applied(&sum, facts.failures),
         ];
         ManifestWorkReplicaSetStatus {
@@ -198,9 +203,10 @@ impl Report<'_> {
             &set.status.conditions,
             manifest_work_replica_set::PLACEMENT_ROLLED_OUT,
         );
-        let stored_message = stored.map_or("", |it| &*it.message);
-        let rolled_out = self.rolled_out();
-        let message = &*shorten(&rolled_out.message, LONGEST);
+        let stored_message = stored.map_or("", |it| rollouts(&it.message));
+        let rolled_out = self.rolled_out(set);
+        let shortened = shorten(&rolled_out.message, LONGEST);
+        let message = rollouts(&shortened);
         if rolled_out.status {
             let was_complete = stored.is_some_and(|it| it.status == TRUE);
             let is_new = !was_complete && self.selected() > 0;
@@ -221,7 +227,20 @@ impl Report<'_> {
                 _ => None,
             }
         };
-        self.placements.iter().filter_map(of_placement).collect()
+        let mut events: Vec<_> = self.placements.iter().filter_map(of_placement).collect();
+        let was_paused = stored.is_some_and(|it| it.reason == manifest_work_replica_set::PAUSED);
+        match (was_paused, &set.paused) {
+            (false, Some(reason)) => {
+                let note = format!("the rollouts are {}", by_annotation(reason));
+                events.push(event(false, ROLLOUT_PAUSED, &note));
+            }
+            (true, None) => {
+                let note = "the rollouts are not paused any more";
+                events.push(event(false, ROLLOUT_RESUMED, note));
+            }
+            _ => {}
+        }
+        events
     }
 
     fn selected(&self) -> usize {
@@ -295,7 +314,7 @@ impl Report<'_> {
         }
     }
 
-    fn rolled_out(&self) -> Said {
+    fn rolled_out(&self, set: &ReplicaSet) -> Said {
         let succeeded: usize = self.placements.iter().map(|it| it.succeeded).sum();
         let selected = self.selected();
         let is_complete = succeeded == selected && self.placements.iter().all(Counts::is_decided);
@@ -303,11 +322,17 @@ impl Report<'_> {
         for stopped in self.placements.iter().filter(|it| it.is_stopped) {
             message.push_str(&format!("; {}", stopped.why_stopped()));
         }
+        if let Some(reason) = &set.paused {
+            let pause = format!("; {}", by_annotation(reason));
+            message = shorten(&message, LONGEST - pause.len()).into_owned() + &pause;
+        }
         Said {
             type_: manifest_work_replica_set::PLACEMENT_ROLLED_OUT,
             status: is_complete,
             reason: if is_complete {
                 manifest_work_replica_set::COMPLETE
+            } else if set.paused.is_some() {
+                manifest_work_replica_set::PAUSED
             } else {
                 manifest_work_replica_set::PROGRESSING
             },
@@ -384,6 +409,20 @@ fn waits(set: &ReplicaSet, left: &[&Work]) -> Option<Said> {
             listed(&names)
         ),
     })
+}
+
+/// Says that an annotation pauses the rollouts, and why.
+fn by_annotation(reason: &str) -> String {
+    let key = labels::ROLLOUT_PAUSED;
+    match reason {
+        "" => format!("paused by the annotation {key}"),
+        reason => format!("paused by the annotation {key}: {reason}"),
+    }
+}
+
+/// The part of a message that is about the rollouts: the reason of a pause is a text of a user.
+fn rollouts(message: &str) -> &str {
+    message.split(PAUSED).next().unwrap_or_default()
 }
 
 /// An Event in the namespace of the replica set.

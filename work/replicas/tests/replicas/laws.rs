@@ -30,6 +30,7 @@ enum Event {
     Foreign(usize),
     Gone(Index),
     Time(i64),
+    Pause(bool),
 }
 
 fn any_event() -> impl Strategy<Value = Event> {
@@ -43,6 +44,7 @@ fn any_event() -> impl Strategy<Value = Event> {
         1 => (0..CLUSTERS.len()).prop_map(Event::Foreign),
         1 => any::<Index>().prop_map(Event::Gone),
         1 => (0..100_i64).prop_map(Event::Time),
+        1 => any::<bool>().prop_map(Event::Pause),
     ]
 }
 
@@ -103,10 +105,52 @@ fn happen(hub: &mut Hub, event: &Event) {
             }
         }
         Event::Time(seconds) => hub.after(*seconds),
+        Event::Pause(pauses) => pause(hub, *pauses),
     }
 }
 
+fn pause(hub: &mut Hub, pauses: bool) {
+    let value = if pauses { "a reason" } else { "false" };
+    let annotations = json!({"berth.open-cluster-management.io/rollout-paused": value});
+    hub.set["metadata"]["annotations"] = annotations;
+}
+
 proptest! {
+    /// While the rollouts are paused, no ManifestWork is created and none gets another spec. Once they are resumed, the hub is as one that
+    /// was never paused.
+    #[test]
+    fn a_pause_changes_no_spec_and_leaves_no_trace(
+        before in prop::collection::vec(any_event(), 0..6),
+        during in prop::collection::vec(any_event(), 0..6),
+    ) {
+        let mut hub = Hub::new(&PLACEMENTS, &json!({"type": "All"}));
+        for event in before {
+            happen(&mut hub, &event);
+            hub.settle();
+        }
+        pause(&mut hub, true);
+        for event in during.iter().filter(|it| !matches!(it, Event::Pause(_))) {
+            let specs = |hub: &Hub| hub.works.clone().into_iter().map(|(at, it)| (at, it["spec"].clone())).collect::<Vec<_>>();
+            happen(&mut hub, event);
+            let was = specs(&hub);
+            hub.settle();
+            prop_assert!(specs(&hub).iter().all(|it| was.contains(it)), "{event:?}");
+        }
+        let mut never = hub.clone();
+        never.works.clear();
+        for hub in [&mut hub, &mut never] {
+            pause(hub, false);
+            for placed in hub.placed.values_mut() {
+                placed.selected = 0;
+            }
+            hub.settle();
+        }
+        let clusters = |hub: &Hub| hub.made().split(' ').map(|it| {
+            (it.split('/').next().unwrap_or_default().to_owned(), it.ends_with('='))
+        }).collect::<Vec<_>>();
+        prop_assert_eq!(clusters(&hub), clusters(&never));
+    }
+
     /// Whatever happens, decisions settle, and then nothing is due. A process that is killed after any of the changes goes on to the same end.
     #[test]
     fn decisions_settle_and_survive_kills(
@@ -140,6 +184,7 @@ proptest! {
             happen(&mut hub, &event);
             hub.settle();
         }
+        pause(&mut hub, false);
         for placed in hub.placed.values_mut() {
             placed.selected = 0;
         }

@@ -8,6 +8,7 @@
 
 mod bench;
 mod laws;
+mod pauses;
 mod placements;
 mod removal;
 mod rollouts;
