@@ -7,7 +7,7 @@ use tokio::runtime::Builder;
 
 use crate::{
     accept, agent_status, can_i, clusterset, cordon, delete_cluster, deny, doctor, drain, get,
-    install, join, placement, taint, unjoin, version, work,
+    install, join, placement, replica_set, taint, unjoin, version, work,
 };
 
 /// A command that connects to a hub or to a managed cluster, with its arguments.
@@ -27,6 +27,8 @@ pub enum Command {
     Cordon(cordon::CordonArgs),
     Uncordon(cordon::UncordonArgs),
     Drain(drain::Args),
+    Pause(Pause),
+    Resume(Resume),
     CanI(can_i::Args),
     Doctor(doctor::Args),
     Init(Box<install::init::Args>),
@@ -65,6 +67,30 @@ enum DeleteWhat {
     Clusterset(clusterset::delete::Args),
 }
 
+/// Pause rollouts
+#[derive(Debug, clap::Args)]
+pub struct Pause {
+    #[command(subcommand)]
+    what: PauseWhat,
+}
+
+#[derive(Debug, Subcommand)]
+enum PauseWhat {
+    Replicaset(replica_set::pause::PauseArgs),
+}
+
+/// Resume rollouts that are paused
+#[derive(Debug, clap::Args)]
+pub struct Resume {
+    #[command(subcommand)]
+    what: ResumeWhat,
+}
+
+#[derive(Debug, Subcommand)]
+enum ResumeWhat {
+    Replicaset(replica_set::pause::ResumeArgs),
+}
+
 // === impl Command ===
 
 impl Command {
@@ -98,6 +124,12 @@ impl Command {
                 Self::Cordon(args) => cordon::cordon(args).await,
                 Self::Uncordon(args) => cordon::uncordon(args).await,
                 Self::Drain(args) => drain::run(args).await,
+                Self::Pause(Pause {
+                    what: PauseWhat::Replicaset(args),
+                }) => replica_set::pause::pause(args).await,
+                Self::Resume(Resume {
+                    what: ResumeWhat::Replicaset(args),
+                }) => replica_set::pause::resume(args).await,
                 Self::CanI(args) => can_i::run(args).await,
                 Self::Doctor(args) => doctor::run(args).await,
                 Self::Init(args) => install::init::run(args).await,

@@ -34,6 +34,7 @@ mod placement;
 pub mod policies;
 mod print;
 mod progress;
+mod replica_set;
 mod reserved;
 mod retry;
 pub mod review;

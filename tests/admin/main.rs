@@ -26,6 +26,7 @@ mod join;
 mod maintenance;
 mod people;
 mod placement;
+mod replica_sets;
 mod sets;
 mod unlabelled;
 mod walkthrough;

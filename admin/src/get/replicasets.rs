@@ -3,8 +3,11 @@
 use std::process::ExitCode;
 
 use berth_api::conditions::condition_of;
-use berth_api::conditions::manifest_work_replica_set::{PLACEMENT_ROLLED_OUT, PLACEMENT_VERIFIED};
+use berth_api::conditions::manifest_work_replica_set::{
+    PAUSED, PLACEMENT_ROLLED_OUT, PLACEMENT_VERIFIED,
+};
 use berth_api::work::ManifestWorkReplicaSet;
+use berth_work_replicas::pause_reason;
 use clap_complete::engine::ArgValueCandidates;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
@@ -116,7 +119,7 @@ impl View for ReplicaSets {
             cell(|it| summary(it, |of| of.updated)),
             cell(|it| summary(it, |of| of.available)),
             cell(|it| said(it).map_or_else(String::new, |it| it.status.clone())),
-            cell(|it| said(it).map_or_else(String::new, |it| it.reason.clone())),
+            cell(reason),
             age_of(item.object.meta(), now),
         ]);
         if self.wide {
@@ -144,6 +147,13 @@ impl View for ReplicaSets {
             if let Some(condition) = said(set) {
                 let words = format!("{} ({})", condition.status, condition.reason);
                 node.push(Node::leaf("Rolled out", words));
+            }
+            if let Some(reason) = pause_reason(set.meta().annotations.as_ref()) {
+                let reason = match &*reason {
+                    "" => "no reason is given".to_owned(),
+                    reason => reason.to_owned(),
+                };
+                node.push(Node::leaf("Paused", reason));
             }
             let mut placements = Node::new("Placements");
             for placement in set.status.iter().flat_map(|it| &it.placement_summary) {
@@ -182,6 +192,18 @@ fn summary(
     status.map_or_else(String::new, |status| of(&status.summary).to_string())
 }
 
+/// The reason of that condition. A set that is paused has this word, too, as a cordoned node in `kubectl get nodes`.
+fn reason(set: &ManifestWorkReplicaSet) -> String {
+    let reason = said(set).map_or("", |it| &*it.reason);
+    if reason == PAUSED || pause_reason(set.meta().annotations.as_ref()).is_none() {
+        return reason.to_owned();
+    }
+    match reason {
+        "" => PAUSED.to_owned(),
+        reason => format!("{reason},{PAUSED}"),
+    }
+}
+
 /// The condition that says most: whether a placement cannot be used, or else how far the rollout is.
 fn said(set: &ManifestWorkReplicaSet) -> Option<&Condition> {
     let conditions = &set.status.as_ref()?.conditions;
@@ -192,6 +214,7 @@ fn said(set: &ManifestWorkReplicaSet) -> Option<&Condition> {
 
 #[cfg(test)]
 mod tests {
+    use berth_api::labels::ROLLOUT_PAUSED;
     use serde_json::json;
 
     use super::*;
@@ -255,6 +278,30 @@ mod tests {
         let cells = view.cells(&unusable, Timestamp::UNIX_EPOCH);
         assert_eq!(cells[5..7], ["False", "PlacementDecisionEmpty"]);
         assert_eq!(cells.len(), view.titles().len());
+    }
+
+    #[test]
+    fn a_paused_set_says_so_whatever_the_controller_has_reported() {
+        let view = ReplicaSets {
+            wide: false,
+            namespace: Some("team-a".to_owned()),
+        };
+        for (reported, expected) in [
+            (Some("Paused"), "Paused"),
+            (Some("Progressing"), "Progressing,Paused"),
+            (Some("Complete"), "Complete,Paused"),
+            (None, "Paused"),
+        ] {
+            let conditions = reported.map(|it| condition(PLACEMENT_ROLLED_OUT, "False", it));
+            let mut item = set(&json!(conditions.into_iter().collect::<Vec<_>>()));
+            let annotations = &mut item.object.metadata.annotations;
+            annotations
+                .get_or_insert_default()
+                .insert(ROLLOUT_PAUSED.to_owned(), "disks".to_owned());
+            assert_eq!(view.cells(&item, Timestamp::UNIX_EPOCH)[6], expected);
+            let tree = format!("{:?}", view.tree(&[item]));
+            assert!(tree.contains("disks"), "{tree}");
+        }
     }
 
     #[test]
