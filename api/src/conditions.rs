@@ -244,6 +244,14 @@ pub mod manifest_work_replica_set {
     /// Reason of [`PLACEMENT_ROLLED_OUT`]: false, an annotation pauses the rollouts. Not in OCM.
     pub const PAUSED: &str = "Paused";
 
+    /// A step of a rollout waits for an approval. Only with the annotation that requires one. Also the reason of
+    /// [`PLACEMENT_ROLLED_OUT`]: false, for that. Not in OCM.
+    pub const APPROVAL_PENDING: &str = "ApprovalPending";
+    /// Reason of [`APPROVAL_PENDING`]: true.
+    pub const STEP_NOT_APPROVED: &str = "StepNotApproved";
+    /// Reason of [`APPROVAL_PENDING`]: false.
+    pub const NOTHING_WAITS: &str = "NothingWaits";
+
     /// The ManifestWorks are available. The lower case `w` is OCM's.
     pub const MANIFESTWORK_APPLIED: &str = "ManifestworkApplied";
     /// Reason of [`MANIFESTWORK_APPLIED`] and [`PLACEMENT_VERIFIED`]: true.

@@ -54,6 +54,11 @@ pub const SCHEDULING_DISABLE: &str =
     "cluster.open-cluster-management.io/experimental-scheduling-disable";
 /// On a ManifestWorkReplicaSet: its rollouts are paused, unless the value is `false`. Another value than `true` is the reason. Not in OCM.
 pub const ROLLOUT_PAUSED: &str = "berth.open-cluster-management.io/rollout-paused";
+/// On a ManifestWorkReplicaSet, value `required`: no step of a Progressive or `ProgressivePerGroup` rollout begins before it is approved by
+/// [`ROLLOUT_APPROVED`]. Not in OCM.
+pub const ROLLOUT_APPROVAL: &str = "berth.open-cluster-management.io/rollout-approval";
+/// On a ManifestWorkReplicaSet: which template how many clusters of each placement may have. Not in OCM.
+pub const ROLLOUT_APPROVED: &str = "berth.open-cluster-management.io/rollout-approved";
 /// On an object that the work agent applies on the server with ignored fields: the hash of its manifest.
 pub const CONFIG_SPEC_HASH: &str = "open-cluster-management.io/config-spec-hash";
 /// Prefix of the annotations of a ManagedCluster that its agent owns.

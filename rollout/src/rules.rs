@@ -108,6 +108,12 @@ impl RolloutRules {
         })
     }
 
+    /// Returns whether a change reaches the clusters in steps, and not all at once.
+    #[must_use]
+    pub fn has_steps(&self) -> bool {
+        !matches!(self.steps, Steps::All)
+    }
+
     /// Returns whether a group is mandatory. The name of a mandatory group counts before its index.
     pub(super) fn is_mandatory(&self, index: i32, name: &str) -> bool {
         self.mandatory.iter().any(|it| {

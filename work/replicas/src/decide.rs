@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use crate::change::Change;
 use crate::names::{hashed, is_given, label};
 use crate::set::{PlacementRef, ReplicaSet};
-use crate::status::{Counts, Report, of_removal};
+use crate::status::{Counts, Report, Waiting, of_removal};
 use crate::work::Work;
 
 /// What a decision is made from.
@@ -144,6 +144,28 @@ impl<'a> Facts<'a> {
         let works = self.works.values();
         works.filter(move |it| is_given(set, &it.name))
     }
+}
+
+/// Takes those clusters out of a step that wait for an approval.
+///
+/// All ManifestWorks of the placement with the template count, also those of clusters that are not selected any more: never do more
+/// clusters have it than were approved.
+fn unapproved(
+    set: &ReplicaSet,
+    placement: &str,
+    works: &BTreeMap<&str, &Work>,
+    start: &mut Vec<&str>,
+) -> Option<Waiting> {
+    let current = works.values().filter(|it| it.is_current(&set.template));
+    let current = current.count();
+    let free = set.approval.of(placement).saturating_sub(current);
+    // As in a rollout, a cluster that had the template before comes first.
+    start.sort_unstable_by_key(|it| (!works.contains_key(it), *it));
+    let waiting = start.split_off(free.min(start.len()));
+    (!waiting.is_empty()).then(|| Waiting {
+        count: current + start.len() + waiting.len(),
+        clusters: waiting.into_iter().map(str::to_owned).collect(),
+    })
 }
 
 // === impl Deciding ===
@@ -298,23 +320,30 @@ impl<'a> Deciding<'_, 'a> {
         let failed = failed.chain(&step.timed_out);
         counts.failed = failed.map(|it| it.name.to_owned()).collect();
         self.next = self.next.into_iter().chain(step.next).min();
-        let mut spec_due = BTreeSet::new();
-        if self.facts.set.paused.is_some() {
+        let start = step.clusters.iter();
+        let start = start.filter(|it| it.status == RolloutStatus::ToApply);
+        let mut start: Vec<&str> = start.map(|it| it.name).collect();
+        let Facts { set, .. } = *self.facts;
+        let needs_approval = set.approval.is_required && rules.has_steps();
+        if needs_approval {
+            counts.waiting = unapproved(set, &placement.name, works, &mut start);
+        }
+        if set.paused.is_some() {
+            start.clear();
+        }
+        if needs_approval || set.paused.is_some() {
             let selected = placed.groups.iter().flat_map(|it| &it.clusters);
             let selected = selected.map(String::as_str);
-            self.withheld
-                .extend(selected.filter(|it| !works.contains_key(it)));
-            return spec_due;
+            let waits = |it: &&str| !works.contains_key(it) && !start.contains(it);
+            self.withheld.extend(selected.filter(waits));
         }
-        for cluster in step.clusters {
-            if cluster.status != RolloutStatus::ToApply {
-                continue;
-            }
-            match works.get_key_value(cluster.name) {
+        let mut spec_due = BTreeSet::new();
+        for cluster in start {
+            match works.get_key_value(cluster) {
                 Some((name, _)) => {
                     spec_due.insert(*name);
                 }
-                None => self.create(cluster.name, placement, placed),
+                None => self.create(cluster, placement, placed),
             }
         }
         spec_due

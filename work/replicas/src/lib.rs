@@ -14,12 +14,14 @@
 //!   does not name its placement any more; or with the replica set.
 //! - While an annotation pauses the rollouts, no ManifestWork is created and none gets another spec. A ManifestWork that a new one is to
 //!   replace in its cluster stays until the new one may be created.
+//! - If an annotation requires approvals, no more clusters of a placement with a rollout in steps get the template than were approved for it.
 //! - A failed write concerns its cluster only.
 //! - Without a change of the facts, the second decision changes nothing.
 //!
 //! # Compatibility
 //! Labels, finalizer, status and conditions are OCM's. The differences are in `docs/replica-sets.md`.
 
+mod approval;
 mod change;
 mod decide;
 mod finished;
@@ -31,6 +33,7 @@ mod status;
 mod template;
 mod work;
 
+pub use approval::{Approval, ApprovalOffer};
 pub use change::Change;
 pub use decide::{Decision, Facts, FailedChange, Placed, decide};
 pub use finished::Finished;

@@ -12,6 +12,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
+use crate::approval::Approval;
 use crate::pause::pause_reason;
 use crate::template::Template;
 
@@ -40,6 +41,8 @@ pub struct ReplicaSet {
     pub placements: Vec<PlacementRef>,
     /// Why its rollouts are paused, shortened; empty without a reason. `None` if they are not.
     pub paused: Option<String>,
+    /// Whether the steps of its rollouts need an approval, and which have one.
+    pub approval: Approval,
     /// The spec of its ManifestWorks.
     pub template: Template,
     /// The stored status.
@@ -110,6 +113,11 @@ impl ReplicaSet {
         let mut named = BTreeSet::new();
         let mut refs = object.spec.placement_refs;
         refs.retain(|it| named.insert(it.name.clone()));
+        let approval = Approval::read(
+            metadata.annotations.as_ref(),
+            template.digest(),
+            refs.iter().map(|it| &*it.name),
+        );
         let placements = refs.into_iter().map(|it| PlacementRef {
             rules: RolloutRules::new(&it.rollout_strategy),
             name: it.name,
@@ -126,6 +134,7 @@ impl ReplicaSet {
             is_foreground: object.spec.cascade_deletion_policy == CascadeDeletionPolicy::Foreground,
             placements: placements.collect(),
             paused: pause_reason(metadata.annotations.as_ref()).map(Cow::into_owned),
+            approval,
             template,
             status: object.status.unwrap_or_default(),
         })

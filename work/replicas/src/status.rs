@@ -1,5 +1,7 @@
 //! The status of a replica set.
 
+mod approvals;
+
 use berth_api::conditions::{FALSE, TRUE, condition_of, manifest_work_replica_set, with_condition};
 use berth_api::labels;
 use berth_api::plan::Event;
@@ -14,6 +16,8 @@ use crate::decide::{Facts, FailedChange};
 use crate::set::ReplicaSet;
 use crate::template::Template;
 use crate::work::Work;
+
+pub(super) use approvals::Waiting;
 
 /// Names in a message. It counts the others.
 const NAMED: usize = 5;
@@ -59,6 +63,8 @@ pub(super) struct Counts<'a> {
     pub(super) is_stopped: bool,
     /// The clusters that failed or timed out.
     pub(super) failed: Vec<String>,
+    /// The clusters of the next step that wait for an approval.
+    pub(super) waiting: Option<Waiting>,
     /// The clusters where the template succeeded.
     succeeded: usize,
     /// The ManifestWorks with the template that have not been reported since.
@@ -89,6 +95,7 @@ impl<'a> Counts<'a> {
             existing: 0,
             is_stopped: false,
             failed: Vec::new(),
+            waiting: None,
             succeeded: 0,
             unreported: 0,
             summary: ManifestWorkReplicaSetSummary::default(),
@@ -171,8 +178,13 @@ impl Report<'_> {
             self.rolled_out(facts.set),
             self.applied(&sum, facts.failures),
         ];
+        let approval = self.approval(facts.set);
+        let is_required = approval.is_some();
+        let mut conditions = conditions(facts.set, said.into_iter().chain(approval), now);
+        conditions
+            .retain(|it| is_required || it.type_ != manifest_work_replica_set::APPROVAL_PENDING);
         ManifestWorkReplicaSetStatus {
-            conditions: conditions(facts.set, said, now),
+            conditions,
             placement_summary: self.placements.iter().map(Counts::summary).collect(),
             summary: sum,
         }
@@ -239,6 +251,14 @@ impl Report<'_> {
                 events.push(event(false, ROLLOUT_RESUMED, note));
             }
             _ => {}
+        }
+        let waited = condition_of(
+            &set.status.conditions,
+            manifest_work_replica_set::APPROVAL_PENDING,
+        );
+        if self.waiting() > 0 && waited.is_none_or(|it| it.status != TRUE) {
+            let reason = manifest_work_replica_set::APPROVAL_PENDING;
+            events.push(event(false, reason, &self.waits()));
         }
         events
     }
@@ -322,6 +342,9 @@ impl Report<'_> {
         for stopped in self.placements.iter().filter(|it| it.is_stopped) {
             message.push_str(&format!("; {}", stopped.why_stopped()));
         }
+        if self.waiting() > 0 {
+            message.push_str(&format!("; {}", self.waits()));
+        }
         if let Some(reason) = &set.paused {
             let pause = format!("; {}", by_annotation(reason));
             message = shorten(&message, LONGEST - pause.len()).into_owned() + &pause;
@@ -333,6 +356,8 @@ impl Report<'_> {
                 manifest_work_replica_set::COMPLETE
             } else if set.paused.is_some() {
                 manifest_work_replica_set::PAUSED
+            } else if self.waiting() > 0 {
+                manifest_work_replica_set::APPROVAL_PENDING
             } else {
                 manifest_work_replica_set::PROGRESSING
             },
@@ -460,7 +485,12 @@ fn failed(failures: &[FailedChange], written: &str) -> Option<Said> {
 }
 
 fn listed(names: &[&str]) -> String {
-    let more = names.len().saturating_sub(NAMED);
+    first(names, NAMED)
+}
+
+/// The first `most` names, and how many follow.
+fn first(names: &[&str], most: usize) -> String {
+    let more = names.len().saturating_sub(most);
     let shown = names[..names.len() - more].join(", ");
     if more == 0 {
         shown

@@ -69,6 +69,12 @@ impl Digest {
         }
     }
 
+    /// The first half, as hexadecimal digits: for annotations and messages.
+    #[must_use]
+    pub fn short(&self) -> String {
+        self.0[..8].iter().map(|it| format!("{it:02x}")).collect()
+    }
+
     fn of(spec: &ManifestWorkSpec) -> Self {
         struct Hashed(Md5);
         impl io::Write for Hashed {

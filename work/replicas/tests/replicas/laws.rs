@@ -31,6 +31,8 @@ enum Event {
     Gone(Index),
     Time(i64),
     Pause(bool),
+    Require(bool),
+    Approve,
 }
 
 fn any_event() -> impl Strategy<Value = Event> {
@@ -45,6 +47,8 @@ fn any_event() -> impl Strategy<Value = Event> {
         1 => any::<Index>().prop_map(Event::Gone),
         1 => (0..100_i64).prop_map(Event::Time),
         1 => any::<bool>().prop_map(Event::Pause),
+        1 => any::<bool>().prop_map(Event::Require),
+        2 => Just(Event::Approve),
     ]
 }
 
@@ -106,13 +110,49 @@ fn happen(hub: &mut Hub, event: &Event) {
         }
         Event::Time(seconds) => hub.after(*seconds),
         Event::Pause(pauses) => pause(hub, *pauses),
+        Event::Require(requires) => require(hub, *requires),
+        Event::Approve => match hub.offered() {
+            offered if offered.is_empty() => {}
+            offered => annotate(hub, APPROVED, &offered),
+        },
     }
 }
 
+const PAUSED: &str = "berth.open-cluster-management.io/rollout-paused";
+const APPROVAL: &str = "berth.open-cluster-management.io/rollout-approval";
+const APPROVED: &str = "berth.open-cluster-management.io/rollout-approved";
+
+fn annotate(hub: &mut Hub, key: &str, value: &str) {
+    hub.set["metadata"]["annotations"][key] = json!(value);
+}
+
 fn pause(hub: &mut Hub, pauses: bool) {
-    let value = if pauses { "a reason" } else { "false" };
-    let annotations = json!({"berth.open-cluster-management.io/rollout-paused": value});
-    hub.set["metadata"]["annotations"] = annotations;
+    annotate(hub, PAUSED, if pauses { "a reason" } else { "false" });
+}
+
+fn require(hub: &mut Hub, requires: bool) {
+    annotate(hub, APPROVAL, if requires { "required" } else { "" });
+}
+
+/// How many ManifestWorks of a placement have the template.
+fn current(hub: &Hub, placement: &str) -> usize {
+    let template = &hub.set["spec"]["manifestWorkTemplate"];
+    let of = |it: &&Value| {
+        let label = "work.open-cluster-management.io/placementname";
+        it["metadata"]["labels"][label] == placement && it["spec"] == *template
+    };
+    hub.works.values().filter(of).count()
+}
+
+/// How many were approved.
+fn approved(hub: &Hub, placement: &str) -> usize {
+    let set = ReplicaSet::read(&hub.set.to_string()).unwrap();
+    set.approval.of(placement)
+}
+
+/// A strategy with steps.
+fn any_steps() -> impl Strategy<Value = Value> {
+    any_strategy().prop_filter("it has no steps", |it| it["type"] != "All")
 }
 
 proptest! {
@@ -198,6 +238,64 @@ proptest! {
         prop_assert_eq!(made, expected);
         let made = hub.made();
         prop_assert!(made.is_empty() || made.split(' ').all(|it| it.ends_with('=')));
+    }
+
+    /// No more clusters of a placement get the template than were approved for it, whatever happens, and wherever the process is killed.
+    #[test]
+    fn an_approval_never_lets_more_clusters_change_than_it_says(
+        strategy in any_steps(),
+        events in prop::collection::vec((any_event(), 0..4_usize), 0..16),
+    ) {
+        let mut hub = Hub::new(&PLACEMENTS, &strategy);
+        require(&mut hub, true);
+        hub.settle();
+        let rules = |it: &Event| matches!(it, Event::Refs(_) | Event::Require(_));
+        for (event, kills) in events.iter().filter(|(it, _)| !rules(it)) {
+            happen(&mut hub, event);
+            for most in (0..*kills).chain([usize::MAX]) {
+                let before = PLACEMENTS.map(|it| current(&hub, it));
+                match most {
+                    usize::MAX => drop(hub.settle()),
+                    most => drop(hub.step(most)),
+                }
+                for (placement, before) in PLACEMENTS.iter().zip(before) {
+                    let most = before.max(approved(&hub, placement));
+                    prop_assert!(current(&hub, placement) <= most, "{placement}: {event:?}");
+                }
+            }
+        }
+    }
+
+    /// A rollout whose steps are approved one after the other ends as one that needs no approval.
+    #[test]
+    fn approved_rollouts_end(
+        strategy in any_steps(),
+        events in prop::collection::vec(any_event(), 0..8),
+    ) {
+        let mut hub = Hub::new(&PLACEMENTS, &strategy);
+        require(&mut hub, true);
+        for event in events.iter().filter(|it| !matches!(it, Event::Refs(_))) {
+            happen(&mut hub, event);
+            hub.settle();
+        }
+        require(&mut hub, true);
+        pause(&mut hub, false);
+        for placed in hub.placed.values_mut() {
+            placed.selected = 0;
+        }
+        for _ in 0..4 * CLUSTERS.len() {
+            hub.settle();
+            CLUSTERS.iter().for_each(|it| hub.report(it, "A+ V+ P-"));
+            hub.after(60);
+            hub.settle();
+            happen(&mut hub, &Event::Approve);
+        }
+        hub.settle();
+        prop_assert_eq!(hub.offered(), "");
+        let selected = hub.placed.values().flat_map(|it| &it.groups).map(|it| it.clusters.len());
+        let selected: usize = selected.sum();
+        let current: usize = PLACEMENTS.iter().map(|it| current(&hub, it)).sum();
+        prop_assert_eq!(current, selected);
     }
 
     #[test]

@@ -6,6 +6,7 @@
     reason = "clippy.toml allows it in test functions, this is for their helpers; modules of a suite share them"
 )]
 
+mod approvals;
 mod bench;
 mod laws;
 mod pauses;
