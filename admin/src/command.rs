@@ -29,6 +29,7 @@ pub enum Command {
     Drain(drain::Args),
     Pause(Pause),
     Resume(Resume),
+    Approve(Approve),
     CanI(can_i::Args),
     Doctor(doctor::Args),
     Init(Box<install::init::Args>),
@@ -91,6 +92,18 @@ enum ResumeWhat {
     Replicaset(replica_set::pause::ResumeArgs),
 }
 
+/// Approve steps of rollouts
+#[derive(Debug, clap::Args)]
+pub struct Approve {
+    #[command(subcommand)]
+    what: ApproveWhat,
+}
+
+#[derive(Debug, Subcommand)]
+enum ApproveWhat {
+    Replicaset(Box<replica_set::approve::Args>),
+}
+
 // === impl Command ===
 
 impl Command {
@@ -130,6 +143,9 @@ impl Command {
                 Self::Resume(Resume {
                     what: ResumeWhat::Replicaset(args),
                 }) => replica_set::pause::resume(args).await,
+                Self::Approve(Approve {
+                    what: ApproveWhat::Replicaset(args),
+                }) => replica_set::approve::run(args).await,
                 Self::CanI(args) => can_i::run(args).await,
                 Self::Doctor(args) => doctor::run(args).await,
                 Self::Init(args) => install::init::run(args).await,

@@ -1,5 +1,6 @@
 //! Commands that write annotations of ManifestWorkReplicaSets.
 
+pub(crate) mod approve;
 pub(crate) mod pause;
 
 use berth_api::names::is_dns1123_subdomain;

@@ -1,12 +1,13 @@
-//! `berth pause replicaset` and `berth resume replicaset`.
+//! `berth pause replicaset`, `berth resume replicaset` and `berth approve replicaset`.
 
 use berth_manifests::files;
 use berth_testkit::cluster::{Cluster, fresh, rule};
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
-use crate::house::House;
+use crate::house::{House, SETS};
 
+const REQUIRED: &str = "berth.open-cluster-management.io/rollout-approval";
 const PAUSED: &str = "berth.open-cluster-management.io/rollout-paused";
 
 /// A namespace with the replica sets `web` and `db`.
@@ -126,4 +127,109 @@ async fn who_may_not_change_the_set_may_not_pause_it() {
     assert!(output.stderr.contains("(Forbidden)"), "{output:?}");
     let theirs = json!({"theirs": "stays"});
     assert_eq!(annotations(&house, &space, "web").await, theirs);
+}
+
+/// The controllers decide the placement, and report what waits.
+#[tokio::test]
+async fn each_step_is_approved_by_its_number_and_template() {
+    let (house, _berth) = House::placing().await;
+    let group = "cluster.open-cluster-management.io";
+    let set = json!({
+        "apiVersion": format!("{group}/v1beta2"), "kind": "ManagedClusterSet", "metadata": {"name": "prod"},
+    });
+    house.admin.post(SETS, &set).await.unwrap().ok();
+    let namespace =
+        json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team-a"}});
+    let made = house.admin.post("/api/v1/namespaces", &namespace).await;
+    made.unwrap().ok();
+    for name in ["c1", "c2"] {
+        let label = format!("{group}/clusterset");
+        house.managed_cluster(name, &[(&label, "prod")]).await;
+    }
+    for line in [
+        "clusterset bind prod -n team-a".to_owned(),
+        "accept c1 c2".to_owned(),
+        format!("create placement app -n team-a --tolerations {group}/unreachable"),
+    ] {
+        house.berth(&line).await.ok();
+    }
+    let set = json!({
+        "apiVersion": "work.open-cluster-management.io/v1alpha1",
+        "kind": "ManifestWorkReplicaSet",
+        "metadata": {"name": "web", "annotations": {REQUIRED: "required"}},
+        "spec": {
+            "placementRefs": [{"name": "app", "rolloutStrategy": {"type": "Progressive", "progressive": {"maxConcurrency": 1}}}],
+            "manifestWorkTemplate": template("1"),
+        },
+    });
+    let made = house.admin.post(&path("team-a", ""), &set).await;
+    made.unwrap().ok();
+    let set = path("team-a", "web");
+    let waits = async |words: &str| {
+        let is = |it: &Value| {
+            let all = it["status"]["conditions"].as_array();
+            let mut all = all.into_iter().flatten();
+            let found = all.find(|it| it["type"] == "ApprovalPending");
+            found.is_some_and(|it| format!("{} {}", it["status"], it["message"]).contains(words))
+        };
+        house.once(&set, words, is).await
+    };
+    waits("1 clusters wait for an approval: c1; approve with").await;
+    let works = async || {
+        let path = "/apis/work.open-cluster-management.io/v1/manifestworks";
+        let list = house.admin.get(path).await.unwrap();
+        list.ok()["items"].as_array().map_or(0, Vec::len)
+    };
+    let berth = async |line: &str| house.berth(&format!("{line} -n team-a")).await;
+    let shown = berth("approve replicaset web --dry-run").await;
+    assert_eq!(shown.code, 0, "{shown:?}");
+    assert_eq!(
+        shown.stdout,
+        "manifestworkreplicaset/web approved (dry run)\n"
+    );
+    assert!(
+        shown
+            .stderr
+            .starts_with("of placement app, 1 clusters wait for an approval: c1; "),
+        "{shown:?}"
+    );
+    let unasked = berth("approve replicaset web").await;
+    assert_eq!((unasked.code, &*unasked.stdout), (1, ""), "{unasked:?}");
+    assert!(unasked.stderr.contains("add --yes"), "{unasked:?}");
+    assert_eq!(works().await, 0, "nothing was approved");
+    berth("approve replicaset web --yes").await.ok();
+    waits("\"False\"").await;
+    assert_eq!(works().await, 1);
+    let again = berth("approve replicaset web --yes").await;
+    assert_eq!((again.code, &*again.stdout), (1, ""), "{again:?}");
+    let words = "Error: web: no step of web waits for an approval";
+    assert!(again.stderr.contains(words), "{again:?}");
+    // A new template is not approved by the old approval.
+    let patch = json!({"spec": {"manifestWorkTemplate": template("2")}});
+    house.admin.merge(&set, &patch).await.unwrap().ok();
+    waits("1 clusters wait for an approval: c1; approve with").await;
+    let path = "/apis/work.open-cluster-management.io/v1/namespaces/c1/manifestworks/web";
+    let work = house.admin.get(path).await.unwrap();
+    assert_eq!(work.ok()["spec"]["workload"], template("1")["workload"]);
+    berth("approve replicaset web --yes").await.ok();
+    house
+        .once(path, "the new template", |it| {
+            it["spec"]["workload"] == template("2")["workload"]
+        })
+        .await;
+    let table = berth("get replicasets web").await;
+    assert!(table.stdout.contains("Progressing"), "{table:?}");
+    let patch = json!({"metadata": {"annotations": {REQUIRED: null}}});
+    house.admin.merge(&set, &patch).await.unwrap().ok();
+    let unneeded = berth("approve replicaset web --yes").await;
+    assert_eq!(unneeded.code, 1, "{unneeded:?}");
+    let words = "the rollouts of web need no approval; to require it: kubectl annotate mwrs web";
+    assert!(unneeded.stderr.contains(words), "{unneeded:?}");
+}
+
+fn template(version: &str) -> Value {
+    json!({"workload": {"manifests": [{
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "default"},
+        "data": {"version": version},
+    }]}})
 }
