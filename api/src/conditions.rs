@@ -177,6 +177,12 @@ pub mod manifest_work {
     pub const DEGRADED: &str = "Degraded";
     /// The work is done: its objects are not updated any more. Set by condition rules.
     pub const COMPLETE: &str = "Complete";
+    /// An admin of the cluster holds the work back. Not in OCM.
+    pub const HELD: &str = "Held";
+    /// Reason of [`HELD`]: true, changes of the hub are not applied.
+    pub const CHANGES_HELD: &str = "ChangesHeld";
+    /// Reason of [`HELD`]: true, nothing is written to the cluster.
+    pub const ALL_HELD: &str = "AllHeld";
     /// Objects differ from their manifests. Also a condition of the objects. Not in OCM.
     pub const DRIFTED: &str = "Drifted";
     /// Reason of a condition that condition rules set.

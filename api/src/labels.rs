@@ -59,6 +59,9 @@ pub const ROLLOUT_PAUSED: &str = "berth.open-cluster-management.io/rollout-pause
 pub const ROLLOUT_APPROVAL: &str = "berth.open-cluster-management.io/rollout-approval";
 /// On a ManifestWorkReplicaSet: which template how many clusters of each placement may have. Not in OCM.
 pub const ROLLOUT_APPROVED: &str = "berth.open-cluster-management.io/rollout-approved";
+/// On an AppliedManifestWork: an admin of the managed cluster holds back what the hub changes (`changes`), or all writes (`all`). Not in
+/// OCM.
+pub const HOLD: &str = "berth.open-cluster-management.io/hold";
 /// On an object that the work agent applies on the server with ignored fields: the hash of its manifest.
 pub const CONFIG_SPEC_HASH: &str = "open-cluster-management.io/config-spec-hash";
 /// Prefix of the annotations of a ManagedCluster that its agent owns.

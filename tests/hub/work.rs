@@ -15,6 +15,7 @@ mod evicting;
 mod executing;
 mod finalizers;
 mod grants_model;
+mod holding;
 mod ignoring;
 mod kills;
 mod labels;

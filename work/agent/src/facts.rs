@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use berth_api::GroupVersionResource;
+use berth_api::labels::HOLD;
 use berth_api::work::{AppliedManifestWork, ManifestWork};
 use berth_reconcile::{Item, Watched};
 use berth_work_agent_core::{Arrived, Definition, RbacKind, RowId};
@@ -63,16 +64,26 @@ pub(crate) fn work(item: &Item<'_>) -> Result<Fact, serde_json::Error> {
 /// Reads an AppliedManifestWork.
 pub(crate) fn applied(item: &Item<'_>) -> Result<Fact, serde_json::Error> {
     let mut applied: AppliedManifestWork = item.parse()?;
-    applied.metadata.managed_fields = last_manager(applied.metadata.managed_fields);
+    applied.metadata.managed_fields = managers(applied.metadata.managed_fields);
     Ok(Fact::Applied(Arc::new(applied)))
 }
 
-/// Keeps the entry of the last write, without its fields.
-fn last_manager(all: Option<Vec<ManagedFieldsEntry>>) -> Option<Vec<ManagedFieldsEntry>> {
+/// Keeps the entry of the last write, and behind it that of the annotation by which an admin holds the work, without their fields.
+fn managers(all: Option<Vec<ManagedFieldsEntry>>) -> Option<Vec<ManagedFieldsEntry>> {
+    let key = format!("f:{HOLD}");
+    let holds = |it: &ManagedFieldsEntry| {
+        let fields = it.fields_v1.as_ref();
+        fields.is_some_and(|it| it.0["f:metadata"]["f:annotations"].get(&key).is_some())
+    };
+    let all = all?;
+    let holder = all.iter().find(|it| holds(it)).cloned();
     let of_time = |it: &ManagedFieldsEntry| it.time.as_ref().map(|it| it.0);
-    let mut last = all?.into_iter().max_by_key(of_time)?;
-    last.fields_v1 = None;
-    Some(vec![last])
+    let last = all.into_iter().max_by_key(of_time)?;
+    let mut kept: Vec<_> = std::iter::once(last).chain(holder).collect();
+    for entry in &mut kept {
+        entry.fields_v1 = None;
+    }
+    Some(kept)
 }
 
 /// Reads a CustomResourceDefinition.

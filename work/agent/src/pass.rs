@@ -158,7 +158,8 @@ impl Sender<'_> {
                 Reply::Done
             }
             Next::Remove(objects, owner) => {
-                let (pending, error) = remove_all(on, &objects, &owner).await;
+                let (_, applied) = self.ready.owner();
+                let (pending, error) = remove_all(on, &objects, (&applied, &owner)).await;
                 // An API server that answers for other objects keeps only these waiting.
                 let silence = error.filter(|it| it.code() == 0);
                 let is_silent = silence.is_some();

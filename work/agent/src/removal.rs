@@ -79,7 +79,7 @@ async fn remove(on: &Handle<Agent>, name: &Arc<str>, applied: &AppliedManifestWo
         }
         view.departure(name, applied)
     };
-    let (pending, error) = remove_all(on, &departure.objects, &departure.uid).await;
+    let (pending, error) = remove_all(on, &departure.objects, (name, &departure.uid)).await;
     change(on, |view, wakes| view.departing(name, &pending, wakes));
     let pending: Vec<_> = pending.into_iter().map(|(object, _)| object).collect();
     if let Some(error) = error {

@@ -20,15 +20,20 @@ const STEPS: usize = 16;
 /// An object that is not gone yet, and why.
 pub(crate) type Left = (AppliedManifestResourceMeta, String);
 
-/// Removes objects on behalf of the AppliedManifestWork with this UID. Returns those that are not gone yet, each with the reason, and an
+/// Why objects are not removed while an admin of the cluster holds their AppliedManifestWork.
+const HELD: &str = "the cluster holds it";
+
+/// Removes objects on behalf of the AppliedManifestWork of this name and UID, unless an admin of the cluster holds it. Returns those that are not gone yet, each with the reason, and an
 /// error if a request got no response, or if the API server was too busy for one.
 pub(crate) async fn remove_all(
     on: &Handle<Agent>,
     objects: &[AppliedManifestResourceMeta],
-    owner: &str,
+    (name, owner): (&str, &str),
 ) -> (Vec<Left>, Option<CallError>) {
     // Collected before they are polled: a stream over borrowed closures is not Send. Boxed: they are copied several times.
-    let removals = objects.iter().map(|it| Box::pin(remove(on, it, owner)));
+    let removals = objects
+        .iter()
+        .map(|it| Box::pin(remove(on, it, (name, owner))));
     let removals: Vec<_> = removals.collect();
     // In the order of `objects`, as `zip` needs them.
     let ended: Vec<_> = futures::stream::iter(removals)
@@ -39,11 +44,12 @@ pub(crate) async fn remove_all(
     let mut failed = None;
     for (object, ended) in objects.iter().zip(ended) {
         match ended {
-            Ok(Removal::Gone) => {}
-            Ok(Removal::Pending(finalizers)) => {
+            Ok(Some(Removal::Gone)) => {}
+            Ok(None) => pending.push((object.clone(), HELD.to_owned())),
+            Ok(Some(Removal::Pending(finalizers))) => {
                 pending.push((object.clone(), kept_by(&finalizers)));
             }
-            Ok(Removal::Failed(failure)) => {
+            Ok(Some(Removal::Failed(failure))) => {
                 tracing::warn!(
                     resource = object.resource,
                     namespace = object.namespace,
@@ -62,11 +68,12 @@ pub(crate) async fn remove_all(
     (pending, failed)
 }
 
+/// Removes an object. `None`: an admin of the cluster holds its AppliedManifestWork.
 async fn remove(
     on: &Handle<Agent>,
     object: &AppliedManifestResourceMeta,
-    owner: &str,
-) -> Result<Removal, CallError> {
+    (name, owner): (&str, &str),
+) -> Result<Option<Removal>, CallError> {
     let resource = GroupVersionResource::new(
         object.group.clone(),
         object.version.clone(),
@@ -90,14 +97,18 @@ async fn remove(
                     "an object is being deleted"
                 );
             }
-            return Ok(removal);
+            return Ok(Some(removal));
+        }
+        // A hold may come while other objects are removed.
+        if on.world().view.keeps_objects(name) {
+            return Ok(None);
         }
         match call::send_step(on.writer(MANAGED), path, &step).await? {
             // Without its kind the object does not exist either.
-            Some(sent) if sent.kind_is_absent => return Ok(Removal::Gone),
+            Some(sent) if sent.kind_is_absent => return Ok(Some(Removal::Gone)),
             Some(sent) => response = Some(sent.response),
             None => break,
         }
     }
-    Ok(Removal::Pending(Box::default()))
+    Ok(Some(Removal::Pending(Box::default())))
 }

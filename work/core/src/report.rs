@@ -173,6 +173,34 @@ pub fn waits(status: &mut ManifestWorkStatus, message: &str) {
     }
 }
 
+/// Says in the status of a ManifestWork that is being deleted that an admin of the cluster holds it: a message of the condition Held.
+pub fn waits_for_hold(status: &mut ManifestWorkStatus, message: &str) {
+    waits(status, &format!("{IS_DELETED}; {message}"));
+}
+
+/// The conditions of a ManifestWork with the condition Held, for this reason and with this message; `None` removes it.
+#[must_use]
+pub fn held(
+    conditions: &[Condition],
+    generation: Option<i64>,
+    held: Option<(&'static str, String)>,
+    now: Timestamp,
+) -> Vec<Condition> {
+    let mut conditions = Conditions::new(conditions, Stamp::new(generation, now));
+    match held {
+        Some((reason, message)) => conditions.set(manifest_work::HELD, TRUE, reason, message),
+        None => {
+            let reasons = [manifest_work::CHANGES_HELD, manifest_work::ALL_HELD];
+            let stored = conditions.get(manifest_work::HELD);
+            // A condition rule may set one of this name.
+            if stored.is_some_and(|it| reasons.contains(&&*it.reason)) {
+                conditions.remove(manifest_work::HELD);
+            }
+        }
+    }
+    conditions.into_conditions()
+}
+
 /// The conditions of a ManifestWork that is not carried out. States of its objects stay as they are stored.
 #[must_use]
 pub fn refused(work: &ManifestWork, message: String, now: Timestamp) -> Vec<Condition> {

@@ -15,6 +15,7 @@ use jiff::SignedDuration;
 use serde_json::{Value, json};
 
 use super::facts::{applied_has_finalizer, applied_works};
+use super::hold;
 use super::lifecycle::{HUB_VERSION, delete};
 use super::record::{self, unrecorded};
 use super::rivals::{self, Part};
@@ -97,6 +98,15 @@ fn due(view: &View, name: &str, now: Now) -> (Plan, Option<Due>) {
     let grace = SignedDuration::try_from(view.settings.eviction_grace);
     let grace = grace.unwrap_or(SignedDuration::MAX);
     let mut eviction = eviction(applied, work_exists, &hub, grace, now.wall);
+    if hold::of(applied).is_some()
+        && matches!(
+            eviction,
+            Eviction::Start | Eviction::Wait(_) | Eviction::Evict
+        )
+    {
+        // The grace period begins when the hold ends.
+        return (without_start(applied), Some(Due::Stop));
+    }
     let held = annotation(applied, HELD);
     // The hub's resourceVersion grows past the one that was seen, and other works come back: a hold stays until it is confirmed.
     if held.is_some() && !confirmed && !matches!(eviction, Eviction::Keep | Eviction::Foreign) {
@@ -209,11 +219,12 @@ impl Departure {
 // === impl View ===
 
 impl View {
-    /// The AppliedManifestWork of this name, if it is deleted, and its objects are to be removed first.
+    /// The AppliedManifestWork of this name, if it is deleted, its objects are to be removed first, and no admin of the cluster holds it.
     pub fn departs(&self, name: &str) -> Option<&Arc<AppliedManifestWork>> {
         let applied = self.applied.get(name)?;
         let is_due =
             applied.metadata.deletion_timestamp.is_some() && applied_has_finalizer(applied);
+        let is_due = is_due && hold::of(applied).is_none();
         is_due.then_some(applied)
     }
 

@@ -10,6 +10,7 @@
 //! - `permissions`, `answers`: the roles and bindings of the cluster, and what they allow to the executors of works;
 //! - `record`: the list of objects in the AppliedManifestWork; `room`: which works fit into the agent's memory;
 //! - [`lifecycle`], [`eviction`]: from the finalizer of a ManifestWork to the end of its AppliedManifestWork; [`status`]: its status;
+//! - `hold`: an admin of the cluster holds back what the hub changes, or all writes;
 //! - `rivals`: another agent with the same agent ID, which undoes what this one writes to AppliedManifestWorks.
 
 mod answers;
@@ -20,6 +21,7 @@ pub mod eviction;
 mod executor;
 mod facts;
 mod fights;
+mod hold;
 pub mod lifecycle;
 mod lines;
 mod manifest;

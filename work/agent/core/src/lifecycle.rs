@@ -1,7 +1,7 @@
 //! A ManifestWork from its finalizer to its removal, but for its objects.
 //!
 //! The order of writes makes each step safe to repeat: first the finalizer, then the AppliedManifestWork, then objects. A deleted ManifestWork
-//! stays until its AppliedManifestWork is gone, and that one until its objects are.
+//! stays until its AppliedManifestWork is gone, and that one until its objects are. While an admin of the cluster holds it, neither goes.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -14,6 +14,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::{Map, Value, json};
 
 use super::facts::{applied_works, has_finalizer, works};
+use super::hold;
 use super::record::WORK;
 use super::rivals::{self, Part};
 use super::view::View;
@@ -34,6 +35,7 @@ pub fn plan(view: &View, name: &str, now: Instant) -> Plan {
     let applied = view.applied.get(&*applied_name);
     if work.metadata.deletion_timestamp.is_some() {
         return match applied {
+            Some(applied) if hold::of(applied).is_some() => Plan::default(),
             Some(applied) if applied.metadata.deletion_timestamp.is_none() => {
                 delete(applied, "its ManifestWork is being deleted").into()
             }
@@ -54,6 +56,8 @@ pub fn plan(view: &View, name: &str, now: Instant) -> Plan {
     match applied {
         None => create(view, work, applied_name).into(),
         Some(applied) if applied.metadata.deletion_timestamp.is_some() => Plan::default(),
+        Some(applied) if let Some(record) = hold::record(view, work, applied) => record.into(),
+        Some(_) if view.stops(name) => Plan::default(),
         Some(applied) => correct(view, work, applied)
             .filter(|_| correction_waits(view, &applied_name, now).is_none())
             .map_or_else(Plan::default, Plan::from),
@@ -70,6 +74,9 @@ pub fn corrects(view: &View, name: &str, now: Instant) -> Option<(u64, Option<In
     let work = view.works.get(name)?;
     let applied_name = view.applied_name(name);
     let applied = view.applied.get(&*applied_name)?;
+    if view.stops(name) {
+        return None;
+    }
     let Action::Patch { mut body, .. } = correct(view, work, applied)?.action else {
         return None;
     };

@@ -6,6 +6,7 @@
 //!
 //! # Guarantees
 //! - A failure of one object does not keep the others waiting.
+//! - Once an admin of the cluster holds the work, nothing more is sent but the list: [`Pass::next`] checks that, too.
 //! - Once the manifests are replaced, or the objects are to go, nothing more is sent: [`Pass::next`] checks that before each request, and drops
 //!   replies that belong to manifests of before. There is no other such check.
 
@@ -181,6 +182,18 @@ impl Pass {
         if !is_over && !self.is_current(view) {
             self.stage = Stage::Ended(End::Replaced);
             // What was written has to be known: the new manifests may not have it.
+            if let Some((entry, may_spend)) = self.shows.take() {
+                return Next::Show(entry, may_spend);
+            }
+        }
+        if !matches!(self.stage, Stage::Ended(_) | Stage::List(_)) && view.stops(&self.name) {
+            // What was made must be in the list, though nothing more is written to the cluster: the hold may last, and this agent may end.
+            self.again = None;
+            self.stage = match self.frozen {
+                true => Stage::Ended(End::Replaced),
+                false => Stage::List(list::Stage::Record(true)),
+            };
+            reply = None;
             if let Some((entry, may_spend)) = self.shows.take() {
                 return Next::Show(entry, may_spend);
             }

@@ -31,13 +31,14 @@ impl Ready {
 // === impl View ===
 
 impl View {
-    /// The ManifestWork of this name with its AppliedManifestWork, if its objects are to be applied.
+    /// The ManifestWork of this name with its AppliedManifestWork, if its objects are to be applied, and no hold stops that.
     pub fn ready(&self, name: &str) -> Option<Ready> {
         let work = self.works.get(name).filter(|_| self.room.has(name))?;
         let applied = self.applied.get(&*self.applied_name(name))?;
         let is_ready = work.metadata.deletion_timestamp.is_none()
             && has_finalizer(work)
-            && applied.metadata.deletion_timestamp.is_none();
+            && applied.metadata.deletion_timestamp.is_none()
+            && !self.stops(name);
         is_ready.then(|| Ready {
             work: Arc::clone(work),
             applied: Arc::clone(applied),

@@ -57,10 +57,11 @@ pub fn plan(view: &View, name: &str, now: Now) -> Plan {
     // The status says which generation it is of: it is written when this one has been tried.
     let progress = progress
         .filter(|it| it.is_tried && it.source.metadata.generation == work.metadata.generation);
+    let held = view.held_words(name);
     let mut again = None;
     let observed: Vec<_> = match progress {
         None if is_deleting => Vec::new(),
-        None => return Plan::default(),
+        None => return held.map_or_else(Plan::default, |it| only_held(view, work, it, now)),
         Some(progress) => {
             let mut observed: Vec<_> = (progress.slots.iter())
                 .map(|slot| observe(view, work, slot, now, &mut again))
@@ -71,9 +72,13 @@ pub fn plan(view: &View, name: &str, now: Now) -> Plan {
     };
     let too_large = progress.map_or(0, |it| it.too_large);
     let mut status = report(work, &observed, too_large, now.wall);
-    if is_deleting && let Some(message) = view.waits.get(&*view.applied_name(name)) {
+    if is_deleting && let Some((_, message)) = &held {
+        report::waits_for_hold(&mut status, message);
+    } else if is_deleting && let Some(message) = view.waits.get(&*view.applied_name(name)) {
         report::waits(&mut status, message);
     }
+    let generation = work.metadata.generation;
+    status.conditions = report::held(&status.conditions, generation, held, now.wall);
     // The objects of a work may be thousands, and the patch takes memory, too.
     drop(observed);
     let mut plan = Plan::default();
@@ -84,6 +89,16 @@ pub fn plan(view: &View, name: &str, now: Now) -> Plan {
         plan.look_again(at);
     }
     plan
+}
+
+/// A patch of the conditions of a ManifestWork whose present manifests are not tried, since a hold stops that.
+fn only_held(view: &View, work: &ManifestWork, held: (&'static str, String), now: Now) -> Plan {
+    let stored = work.status.as_ref().map_or(&[][..], |it| &it.conditions);
+    let conditions = report::held(stored, work.metadata.generation, Some(held), now.wall);
+    match conditions == stored {
+        true => Plan::default(),
+        false => patch(view, work, json!({"conditions": conditions})).into(),
+    }
 }
 
 /// A patch of the conditions of a ManifestWork that is not carried out, if they differ.
@@ -157,7 +172,9 @@ fn observe<'a>(
             };
             return Drift::Differs(text);
         }
-        let stays = !judged.verdict.write || matches!(applied, Some(Applied::Failed { .. }));
+        let stays = !judged.verdict.write
+            || matches!(applied, Some(Applied::Failed { .. }))
+            || view.stops(&entry.work);
         if stays && differences.count > 0 {
             Drift::Differs(differences.to_string())
         } else {

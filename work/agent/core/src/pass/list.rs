@@ -39,7 +39,8 @@ impl Pass {
     ) -> Option<Next> {
         match stage {
             Stage::Record(is_silent) => {
-                let record = view.record(&self.name, &self.ready, !is_silent, now);
+                let deletes = !is_silent && view.hold(&self.name).is_none();
+                let record = view.record(&self.name, &self.ready, deletes, now);
                 let Some(record) = record.map(Box::new) else {
                     self.stage = super::Stage::Ended(End::Replaced);
                     return None;

@@ -4,11 +4,14 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Instant;
 
+use berth_api::labels::HOLD;
 use berth_api::work::{AppliedManifestWork, ManifestWork};
 use berth_work_core::{budget, report};
 
 use super::{Key, Notice, View, Wakes};
+use crate::eviction::annotation;
 use crate::facts::{Definition, has_finalizer};
+use crate::hold::HELD_AT;
 use crate::objects::{Arrived, Entry, Judged, Known, ObjectId};
 use crate::progress::{Progress, Target, complete_objects, is_complete};
 use crate::rivals::Part;
@@ -156,6 +159,10 @@ impl View {
         if former.is_none() {
             wakes.wake(Key::Applied(self.applied_name(&name).into()));
         }
+        if !same && self.hold(&name).is_some() {
+            // There is no pass, after which the status would be looked at.
+            wakes.wake(Key::Status(Arc::clone(&name)));
+        }
         if former.is_none_or(|it| it.status != work.status) {
             wakes.wake(Key::Status(Arc::clone(&name)));
         }
@@ -175,6 +182,10 @@ impl View {
         if former.is_none() && self.are_applied_listed && !self.has_work(&name) {
             self.rivals.made(Arc::clone(&name));
         }
+        let is_hold_changed = [HOLD, HELD_AT].iter().any(|key| {
+            let before = former.as_ref().and_then(|it| annotation(it, key));
+            before != annotation(&applied, key)
+        });
         let same = former.is_some_and(|it| {
             let (a, b) = (&it.metadata, &applied.metadata);
             (&a.uid, a.generation, &a.finalizers) == (&b.uid, b.generation, &b.finalizers)
@@ -185,6 +196,9 @@ impl View {
         if !same {
             if let Some(work) = self.work_of(&name) {
                 wakes.wake(Key::Work(work.into()));
+                if is_hold_changed {
+                    wakes.wake(Key::Status(work.into()));
+                }
             }
             wakes.wake(Key::Applied(name));
         }

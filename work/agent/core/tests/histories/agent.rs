@@ -1,5 +1,6 @@
 //! The agent: its view, what of its reports is under way, and its tasks. Each step does one thing, chosen by chance.
 
+mod holds;
 mod mapping;
 mod passes;
 mod removals;
@@ -248,6 +249,7 @@ impl Agent {
                 world.cluster.go_on();
             }
         }
+        self.sees_holds(world);
         true
     }
 
@@ -329,6 +331,10 @@ impl Agent {
             What::Remove(removals) => self.remove(&key, removals, world, rng, may_fail),
         };
         let again = self.at.take().is_some_and(|(_, again)| again);
+        self.sees_holds(world);
+        if let Some(What::Pass(passing)) = &left {
+            self.keeps_hold(passing, world);
+        }
         match left {
             Some(what) => {
                 let pause = match &what {
@@ -359,7 +365,9 @@ impl Agent {
         if self.has_rival {
             world.breaks("another agent is reported, and there is none".to_owned());
         }
-        Self::begin(world, self.now, self.is_told)
+        let agent = Self::begin(world, self.now, self.is_told);
+        agent.sees_holds(world);
+        agent
     }
 
     /// Returns true if there is nothing to do at this time.

@@ -3,6 +3,7 @@
 //! What a script leaves open, the order of reports and tasks, is left to chance, and each is played with several seeds.
 
 mod executors;
+mod holds;
 mod lists;
 mod passes;
 mod watches;

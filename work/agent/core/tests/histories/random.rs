@@ -26,7 +26,10 @@ fn manifests(traits: Traits, work: &str, rng: &mut Rng) -> Manifests {
 /// Plays a history to its end.
 fn play(number: u64, is_told: bool) -> Result<(), String> {
     let mut rng = Rng::with_seed(number);
-    let traits = Traits::by_chance(&mut rng);
+    let traits = Traits {
+        holds: number.is_multiple_of(4),
+        ..Traits::by_chance(&mut rng)
+    };
     let mut works = vec![(WORK, manifests(traits, WORK, &mut rng))];
     if traits.rival {
         works.push((RIVAL, manifests(traits, RIVAL, &mut rng)));
@@ -74,10 +77,18 @@ fn play(number: u64, is_told: bool) -> Result<(), String> {
                     world.grants.is_known(agent.now);
                 }
             }
+            10..13 if traits.holds => {
+                let value = [Some("changes"), Some("all"), None][rng.usize(..3)];
+                agent.say(|| format!("the hold of {work} is {value:?}"));
+                world.hold(work, value);
+            }
             _ => {
                 agent.step(&mut world, &mut rng, true);
             }
         }
+    }
+    for work in [WORK, RIVAL] {
+        world.hold(work, None);
     }
     agree(&mut world);
     ending::reach(&mut agent, &mut world, &mut rng)

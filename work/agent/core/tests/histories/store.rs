@@ -40,6 +40,17 @@ impl Store {
         }
     }
 
+    /// A change of an annotation; `None` removes it.
+    pub(crate) fn annotate(&mut self, name: &str, key: &str, value: Option<&str>) {
+        if let Some(mut object) = self.get(name).cloned() {
+            json_patch::merge(
+                &mut object,
+                &json!({"metadata": {"annotations": {key: value}}}),
+            );
+            self.put(name, object);
+        }
+    }
+
     pub(crate) fn delete(&mut self, name: &str) {
         if let Some(mut object) = self.get(name).cloned() {
             object["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");

@@ -1,6 +1,6 @@
 //! The API servers of a history, and what it has.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fastrand::Rng;
 use serde_json::{Value, json};
@@ -18,6 +18,9 @@ pub(crate) const RIVAL: &str = "v";
 
 /// The object that both prescribe.
 pub(crate) const COMMON: &str = "c";
+
+/// The annotation by which an admin of the cluster holds a work back.
+pub(crate) const HOLD: &str = "berth.open-cluster-management.io/hold";
 
 /// Objects, each with a value.
 pub(crate) type Manifests = Vec<(&'static str, u32)>;
@@ -41,6 +44,8 @@ pub(crate) struct Traits {
     pub(crate) secret: bool,
     /// Refusals are told apart.
     pub(crate) apart: bool,
+    /// An admin of the cluster holds works back for a while.
+    pub(crate) holds: bool,
 }
 
 /// A ManifestWork as its user wants it.
@@ -58,6 +63,8 @@ pub(crate) struct World {
     pub(crate) applied: Store,
     pub(crate) cluster: Cluster,
     pub(crate) grants: Grants,
+    /// The works that were held, and of which generation each was when the agent saw that.
+    pub(crate) holds: BTreeMap<&'static str, Option<i64>>,
     /// Objects that a write without an answer may have made.
     pub(crate) doubtful: BTreeSet<String>,
     /// The law that was broken first.
@@ -82,6 +89,7 @@ impl Traits {
             definition: may(16),
             secret: may(10),
             apart: may(5),
+            holds: false,
         };
         // Whether an orphan may be created anew depends on its value: there is a script for that.
         traits.orphans &= !traits.secret;
@@ -131,6 +139,7 @@ impl World {
             applied: Store::default(),
             cluster: Cluster::new(names.iter().copied()),
             grants: Grants::new(names.iter().copied()),
+            holds: BTreeMap::new(),
             doubtful: BTreeSet::new(),
             broken: None,
         };
@@ -165,6 +174,18 @@ impl World {
     pub(crate) fn delete(&mut self, name: &str) {
         self.works.delete(name);
         self.wanted(name).is_deleted = true;
+    }
+
+    /// An admin of the cluster holds a work, if it has an AppliedManifestWork, or (`None`) ends the hold.
+    pub(crate) fn hold(&mut self, work: &'static str, value: Option<&str>) {
+        let Some(applied) = self.applied_of(work) else {
+            return;
+        };
+        let was_held = applied["metadata"]["annotations"][HOLD].is_string();
+        if value.is_some() && !was_held {
+            self.holds.insert(work, None);
+        }
+        self.applied.annotate(&format!("hash-{work}"), HOLD, value);
     }
 
     fn wanted(&mut self, name: &str) -> &mut Wanted {

@@ -81,7 +81,8 @@ impl Agent {
             Next::Pause(_) => Reply::Done,
             Next::Remove(objects, owner) => {
                 self.say(|| format!("{objects:?} are removed"));
-                let removals = Removals::new(objects, owner, Then::Pass(passing));
+                let (_, name) = passing.ready.owner();
+                let removals = Removals::new(objects, (name, owner), Then::Pass(passing));
                 return Some(What::Remove(Box::new(removals)));
             }
             Next::Write(write) => {

@@ -15,6 +15,8 @@ use crate::World;
 /// Objects that are being removed.
 pub(super) struct Removals {
     objects: std::vec::IntoIter<AppliedManifestResourceMeta>,
+    /// Name and UID of the AppliedManifestWork.
+    name: String,
     owner: String,
     /// The present one, and the response to its last request.
     present: Option<(AppliedManifestResourceMeta, Removing)>,
@@ -38,11 +40,12 @@ pub(super) enum Then {
 impl Removals {
     pub(super) fn new(
         objects: Vec<AppliedManifestResourceMeta>,
-        owner: String,
+        (name, owner): (String, String),
         then: Then,
     ) -> Self {
         let mut removals = Self {
             objects: objects.into_iter(),
+            name,
             owner,
             present: None,
             response: None,
@@ -98,6 +101,16 @@ impl Agent {
         let Some((step, (object, machine))) = it.step.take().zip(it.present.take()) else {
             return self.removed(key, *it, world, rng, may_fail);
         };
+        if self.view.keeps_objects(&it.name) {
+            self.say(|| format!("{} is held", object.name));
+            it.pending.push(object);
+            it.turn();
+            return Some(What::Remove(it));
+        }
+        let is_held = it.name.strip_prefix("hash-").map(|it| self.hold_seen(it));
+        if is_held.flatten().is_some() && !matches!(step, Step::Get) {
+            world.breaks(format!("{} is removed though it is held", object.name));
+        }
         let fault = self.fate(rng, may_fail);
         self.say(|| format!("{} {} to remove it, {fault:?}", verb(&step), object.name));
         let response = match fault.is_done() {
@@ -176,6 +189,10 @@ impl Agent {
         let departure = self.view.departure(name, &applied);
         let (objects, owner) = (departure.objects.clone(), departure.uid.clone());
         let then = Then::Depart(Arc::clone(name), applied, departure);
-        Some(What::Remove(Box::new(Removals::new(objects, owner, then))))
+        Some(What::Remove(Box::new(Removals::new(
+            objects,
+            (name.to_string(), owner),
+            then,
+        ))))
     }
 }

@@ -21,6 +21,13 @@ impl Agent {
         }
     }
 
+    /// All changes of AppliedManifestWorks are reported.
+    pub(crate) fn reports_applied(&mut self, world: &World) {
+        while self.applied < world.applied.log.len() {
+            self.report_applied(world);
+        }
+    }
+
     pub(super) fn report_work(&mut self, world: &World) {
         let (name, work) = &world.works.log[self.works];
         self.works += 1;
