@@ -3,7 +3,7 @@
 {{- /* The image. */ -}}
 {{- define "berth.image" -}}
 {{- with .Values.image -}}
-{{- with .registry }}{{ . }}/{{ end }}{{ .repository }}:{{ .tag | default $.Chart.AppVersion }}{{ with .digest }}@{{ . }}{{ end }}
+{{- with .registry }}{{ . }}/{{ end }}{{ .repository }}:{{ .tag | default (printf "v%s" $.Chart.AppVersion) }}{{ with .digest }}@{{ . }}{{ end }}
 {{- end -}}
 {{- end -}}
 

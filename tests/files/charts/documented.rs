@@ -42,7 +42,7 @@ fn assert_installs(chart: Chart, values: &Value) {
         assert!(deployments.clone().count() > 0);
         for deployment in deployments {
             let image = &deployment["spec"]["template"]["spec"]["containers"][0]["image"];
-            assert_eq!(*image, format!("{REGISTRY}/berth:{VERSION}"));
+            assert_eq!(*image, format!("{REGISTRY}/berth:v{VERSION}"));
         }
     }
 }

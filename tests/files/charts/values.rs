@@ -17,7 +17,7 @@ pub(super) struct Image {
     registry: String,
     /// Repository in the registry.
     repository: String,
-    /// Tag. Empty: the version of the chart.
+    /// Tag. Empty: v and the version of the chart, as releases name it.
     tag: String,
     /// Digest, which decides if it is set: the runtime then ignores the tag.
     #[schemars(regex(pattern = "^(sha256:[0-9a-f]{64})?$"))]
