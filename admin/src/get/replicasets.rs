@@ -90,15 +90,15 @@ impl View for ReplicaSets {
         titles.extend([
             "NAME",
             "PLACEMENTS",
-            "DESIRED",
-            "UPDATED",
+            "WORKS",
+            "APPLIED",
             "AVAILABLE",
             "ROLLED OUT",
             "REASON",
             "AGE",
         ]);
         if self.wide {
-            titles.extend(["WORKS", "APPLIED", "PROGRESSING", "DEGRADED", "MESSAGE"]);
+            titles.extend(["PROGRESSING", "DEGRADED", "MESSAGE"]);
         }
         titles
     }
@@ -115,8 +115,8 @@ impl View for ReplicaSets {
         cells.extend([
             item.name(),
             cell(placements),
-            cell(|it| summary(it, |of| of.desired_total)),
-            cell(|it| summary(it, |of| of.updated)),
+            cell(|it| summary(it, |of| of.total)),
+            cell(|it| summary(it, |of| of.applied)),
             cell(|it| summary(it, |of| of.available)),
             cell(|it| said(it).map_or_else(String::new, |it| it.status.clone())),
             cell(reason),
@@ -124,8 +124,6 @@ impl View for ReplicaSets {
         ]);
         if self.wide {
             cells.extend([
-                cell(|it| summary(it, |of| of.total)),
-                cell(|it| summary(it, |of| of.applied)),
                 cell(|it| summary(it, |of| of.progressing)),
                 cell(|it| summary(it, |of| of.degraded)),
                 cell(|it| said(it).map_or_else(String::new, |it| it.message.clone())),
@@ -159,8 +157,8 @@ impl View for ReplicaSets {
             for placement in set.status.iter().flat_map(|it| &it.placement_summary) {
                 let of = &placement.summary;
                 let words = format!(
-                    "{} of {} updated, {} available",
-                    of.updated, of.desired_total, of.available
+                    "{} works, {} applied, {} available",
+                    of.total, of.applied, of.available
                 );
                 placements.push(Node::leaf(placement.name.clone(), words));
             }
@@ -225,8 +223,8 @@ mod tests {
             "spec": {"placementRefs": [{"name": "p"}, {"name": "q"}], "manifestWorkTemplate": {}},
             "status": {
                 "conditions": conditions,
-                "summary": {"total": 3, "desiredTotal": 4, "updated": 2, "available": 1, "applied": 3, "progressing": 1, "degraded": 0},
-                "placementSummary": [{"name": "p", "availableDecisionGroups": "1", "summary": {"desiredTotal": 4, "updated": 2}}],
+                "summary": {"total": 4, "available": 1, "applied": 3, "progressing": 2, "degraded": 0},
+                "placementSummary": [{"name": "p", "availableDecisionGroups": "1", "summary": {"total": 4, "applied": 3}}],
             },
         }))
     }
@@ -254,14 +252,12 @@ mod tests {
             "web",
             "p,q",
             "4",
-            "2",
+            "3",
             "1",
             "False",
             "Progressing",
             "5m",
-            "3",
-            "3",
-            "1",
+            "2",
             "0",
             "why",
         ];
