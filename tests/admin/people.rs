@@ -29,7 +29,7 @@ async fn accept_accepts_and_denies_and_does_nothing_else() {
     let (cluster, set) = (fresh("cluster"), fresh("set"));
     house.managed_cluster(&cluster, &[]).await;
     house.berth(&format!("create clusterset {set}")).await.ok();
-    let person = bound(&house.cluster, "accept").await;
+    let person = bound(house.cluster, "accept").await;
     let does = async |line: String| house.berth_as(&person, &line).await;
     let sender = bootstrap(&house).await;
     let csr = Csr::new(&cluster, "agent1").sent_by(&sender).await.name;
@@ -52,7 +52,7 @@ async fn set_admin_makes_sets_fills_them_and_binds_them_and_does_nothing_else() 
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": team}});
     let made = house.admin.post("/api/v1/namespaces", &namespace).await;
     made.unwrap().ok();
-    let person = bound(&house.cluster, "set-admin").await;
+    let person = bound(house.cluster, "set-admin").await;
     let does = async |line: String| house.berth_as(&person, &line).await;
     for line in [
         format!("create clusterset {set}"),
@@ -155,7 +155,7 @@ async fn who_reads_for_a_console_sees_the_fleet_and_writes_nothing() {
     let house = House::shared().await;
     let cluster = fresh("cluster");
     house.managed_cluster(&cluster, &[]).await;
-    let person = bound(&house.cluster, "console-reader").await;
+    let person = bound(house.cluster, "console-reader").await;
     for line in [
         "get clusters",
         "get clustersets",
