@@ -221,15 +221,11 @@ pub(super) fn hub() -> Vec<(String, String)> {
         ..copy(it, "bootstrap", &["$.Values.bootstrap.enabled"])
     }));
     let mut made: Vec<_> = copies.iter().map(|it| it.made("berth-hub")).collect();
-    let dashboard = fs::read_to_string(in_repository("manifests/monitoring/dashboard.json"));
-    made.push((
-        "charts/berth-hub/dashboard.json".to_owned(),
-        dashboard.expect("there is a dashboard"),
-    ));
+    made.push(dashboard("berth-hub", "manifests/monitoring"));
     made
 }
 
-/// Those of berth-agent.
+/// Those of berth-agent, and its dashboard.
 pub(super) fn agent() -> Vec<(String, String)> {
     let copies = [
         crd(files::CRD_CLAIMS, &[CRDS]),
@@ -265,5 +261,16 @@ pub(super) fn agent() -> Vec<(String, String)> {
             &[RUNBOOK],
         ),
     ];
-    copies.iter().map(|it| it.made("berth-agent")).collect()
+    let mut made: Vec<_> = copies.iter().map(|it| it.made("berth-agent")).collect();
+    made.push(dashboard("berth-agent", "manifests/agent-monitoring"));
+    made
+}
+
+/// The dashboard of a folder, as a file of the chart.
+fn dashboard(chart: &str, folder: &str) -> (String, String) {
+    let text = fs::read_to_string(in_repository(&format!("{folder}/dashboard.json")));
+    (
+        format!("charts/{chart}/dashboard.json"),
+        text.expect("there is a dashboard"),
+    )
 }

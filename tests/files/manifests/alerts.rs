@@ -80,15 +80,26 @@ fn every_alert_is_tested() {
 #[test]
 fn alerts_and_dashboard_speak_of_metrics_that_there_are() {
     let documented = text("docs/metrics.md");
-    let dashboard: Value = serde_json::from_str(&text("manifests/monitoring/dashboard.json"))
-        .expect("a dashboard is JSON");
-    let panels = dashboard["panels"].as_array().expect("panels");
-    let ids: BTreeSet<_> = panels.iter().map(|panel| panel["id"].as_i64()).collect();
-    assert_eq!(ids.len(), panels.len(), "ids are unique");
-    let shown = panels
-        .iter()
-        .flat_map(|panel| panel["targets"].as_array().expect("targets"))
-        .map(|target| str_at(target, "/expr").to_owned());
+    let mut shown = Vec::new();
+    for folder in ["monitoring", "agent-monitoring"] {
+        let dashboard: Value =
+            serde_json::from_str(&text(&format!("manifests/{folder}/dashboard.json")))
+                .expect("a dashboard is JSON");
+        let panels = dashboard["panels"].as_array().expect("panels");
+        let ids: BTreeSet<_> = panels.iter().map(|panel| panel["id"].as_i64()).collect();
+        assert_eq!(ids.len(), panels.len(), "ids are unique");
+        let targets = panels
+            .iter()
+            .flat_map(|panel| panel["targets"].as_array().expect("targets"));
+        shown.extend(targets.map(|target| str_at(target, "/expr").to_owned()));
+    }
+    // A Prometheus that gets the figures of several clusters tells them apart.
+    for expression in &shown {
+        let selectors = expression.matches("{cluster=~\"$cluster\"").count();
+        assert_eq!(selectors, expression.matches('{').count(), "{expression}");
+        assert!(selectors > 0, "{expression}");
+    }
+    let shown = shown.into_iter();
     let alerted = alerts()
         .iter()
         .map(|alert| str_at(alert, "/expr").to_owned())

@@ -50,7 +50,7 @@ fn kustomizations_build_the_objects() {
         ("manifests/agent", 18),
         ("manifests/overlays/agent-without-admin", 17),
         ("manifests/overlays/agent-impersonation", 19),
-        ("manifests/agent-monitoring", 9),
+        ("manifests/agent-monitoring", 10),
         ("manifests/overlays/placement-apart", 56),
     ] {
         let Some(objects) = build(folder) else {
