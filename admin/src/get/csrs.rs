@@ -179,7 +179,7 @@ mod tests {
             }))
         };
         let fresh = with(&[], None);
-        let row = ["c1-x", "c1", "boot\\nstrap", "Pending", "5m", "s", "a,b"];
+        let row = ["c1-x", "c1", "boot...", "Pending", "5m", "s", "a,b"];
         assert_eq!(view.cells(&fresh, Timestamp::UNIX_EPOCH), row);
         assert_eq!(view.titles().len(), row.len());
         assert!(view.includes(&fresh));
