@@ -133,23 +133,24 @@ async fn who_may_not_change_the_set_may_not_pause_it() {
 #[tokio::test]
 async fn each_step_is_approved_by_its_number_and_template() {
     let (house, _berth) = House::placing().await;
+    // On a real server, the tests share one hub.
+    let [c1, c2, prod, team] = ["c1", "c2", "prod", "team"].map(fresh);
     let group = "cluster.open-cluster-management.io";
     let set = json!({
-        "apiVersion": format!("{group}/v1beta2"), "kind": "ManagedClusterSet", "metadata": {"name": "prod"},
+        "apiVersion": format!("{group}/v1beta2"), "kind": "ManagedClusterSet", "metadata": {"name": prod},
     });
     house.admin.post(SETS, &set).await.unwrap().ok();
-    let namespace =
-        json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team-a"}});
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": &team}});
     let made = house.admin.post("/api/v1/namespaces", &namespace).await;
     made.unwrap().ok();
-    for name in ["c1", "c2"] {
+    for name in [&c1, &c2] {
         let label = format!("{group}/clusterset");
-        house.managed_cluster(name, &[(&label, "prod")]).await;
+        house.managed_cluster(name, &[(&label, &prod)]).await;
     }
     for line in [
-        "clusterset bind prod -n team-a".to_owned(),
-        "accept c1 c2".to_owned(),
-        format!("create placement app -n team-a --tolerations {group}/unreachable"),
+        format!("clusterset bind {prod} -n {team}"),
+        format!("accept {c1} {c2}"),
+        format!("create placement app -n {team} --tolerations {group}/unreachable"),
     ] {
         house.berth(&line).await.ok();
     }
@@ -162,9 +163,9 @@ async fn each_step_is_approved_by_its_number_and_template() {
             "manifestWorkTemplate": template("1"),
         },
     });
-    let made = house.admin.post(&path("team-a", ""), &set).await;
+    let made = house.admin.post(&path(&team, ""), &set).await;
     made.unwrap().ok();
-    let set = path("team-a", "web");
+    let set = path(&team, "web");
     let waits = async |words: &str| {
         let is = |it: &Value| {
             let all = it["status"]["conditions"].as_array();
@@ -174,13 +175,21 @@ async fn each_step_is_approved_by_its_number_and_template() {
         };
         house.once(&set, words, is).await
     };
-    waits("1 clusters wait for an approval: c1; approve with").await;
+    waits(&format!(
+        "1 clusters wait for an approval: {c1}; approve with"
+    ))
+    .await;
     let works = async || {
         let path = "/apis/work.open-cluster-management.io/v1/manifestworks";
         let list = house.admin.get(path).await.unwrap();
-        list.ok()["items"].as_array().map_or(0, Vec::len)
+        let all = list.ok()["items"].as_array().cloned().unwrap_or_default();
+        let is_ours = |it: &&Value| {
+            let namespace = &it["metadata"]["namespace"];
+            [&c1, &c2].iter().any(|name| namespace == name.as_str())
+        };
+        all.iter().filter(is_ours).count()
     };
-    let berth = async |line: &str| house.berth(&format!("{line} -n team-a")).await;
+    let berth = async |line: &str| house.berth(&format!("{line} -n {team}")).await;
     let shown = berth("approve replicaset web --dry-run").await;
     assert_eq!(shown.code, 0, "{shown:?}");
     assert_eq!(
@@ -188,9 +197,9 @@ async fn each_step_is_approved_by_its_number_and_template() {
         "manifestworkreplicaset/web approved (dry run)\n"
     );
     assert!(
-        shown
-            .stderr
-            .starts_with("of placement app, 1 clusters wait for an approval: c1; "),
+        shown.stderr.starts_with(&format!(
+            "of placement app, 1 clusters wait for an approval: {c1}; "
+        )),
         "{shown:?}"
     );
     let unasked = berth("approve replicaset web").await;
@@ -207,13 +216,17 @@ async fn each_step_is_approved_by_its_number_and_template() {
     // A new template is not approved by the old approval.
     let patch = json!({"spec": {"manifestWorkTemplate": template("2")}});
     house.admin.merge(&set, &patch).await.unwrap().ok();
-    waits("1 clusters wait for an approval: c1; approve with").await;
-    let path = "/apis/work.open-cluster-management.io/v1/namespaces/c1/manifestworks/web";
-    let work = house.admin.get(path).await.unwrap();
+    waits(&format!(
+        "1 clusters wait for an approval: {c1}; approve with"
+    ))
+    .await;
+    let path =
+        format!("/apis/work.open-cluster-management.io/v1/namespaces/{c1}/manifestworks/web");
+    let work = house.admin.get(&path).await.unwrap();
     assert_eq!(work.ok()["spec"]["workload"], template("1")["workload"]);
     berth("approve replicaset web --yes").await.ok();
     house
-        .once(path, "the new template", |it| {
+        .once(&path, "the new template", |it| {
             it["spec"]["workload"] == template("2")["workload"]
         })
         .await;
