@@ -96,10 +96,13 @@ impl View {
 
     /// Returns true if nothing may be written to the cluster for a ManifestWork.
     pub(crate) fn stops(&self, work: &str) -> bool {
-        match self.hold(work) {
+        let Some(applied) = self.applied.get(&*self.applied_name(work)) else {
+            return false;
+        };
+        match of(applied) {
             None => false,
             Some(Hold::All) => true,
-            Some(Hold::Changes) => !self.is_held_at(work),
+            Some(Hold::Changes) => !self.is_held_at(work, applied),
         }
     }
 
@@ -109,9 +112,8 @@ impl View {
     }
 
     /// Returns true if the manifests on the hub are those that were tried when the hold was seen.
-    fn is_held_at(&self, work: &str) -> bool {
-        let applied = self.applied.get(&*self.applied_name(work));
-        let at = applied.and_then(|it| annotation(it, HELD_AT));
+    fn is_held_at(&self, work: &str, applied: &AppliedManifestWork) -> bool {
+        let at = annotation(applied, HELD_AT);
         at.is_some_and(|at| self.works.get(work).is_some_and(|it| mark(it) == at))
     }
 
@@ -128,7 +130,7 @@ impl View {
         });
         let (reason, mut words) = match hold {
             Hold::All => (ALL_HELD, "nothing is written to the cluster"),
-            Hold::Changes if self.is_held_at(work) => (
+            Hold::Changes if self.is_held_at(work, applied) => (
                 CHANGES_HELD,
                 "changes are not applied and nothing is removed; objects are put back to these manifests",
             ),
