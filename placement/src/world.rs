@@ -341,10 +341,11 @@ async fn read_again(on: &Handle<Placements>, key: &Key) {
             namespace: Some(key.namespace.to_string()),
             name,
         };
+        let since = on.moment(kind);
         match on.writer(0).read(&target).await {
             Ok((object, _)) => on.observed(kind, &object),
             Err(refusal) if refusal.is_absent => {
-                on.gone(kind, &key.namespace, &target.name);
+                on.gone(since, &key.namespace, &target.name);
             }
             // The doubt stays.
             Err(_) => {}

@@ -21,6 +21,7 @@ use crate::watched::Watched;
 use crate::world::{Wake, World};
 use crate::writer::Writer;
 
+pub use self::sight::Moment;
 pub use self::writes::{ROUNDS, WriteOutcome, failed, never_settled};
 
 /// The state that the tasks of a controller share.
@@ -276,3 +277,6 @@ fn is_primed<W: World>(rows: &Rows<W>, seen: &Seen<W::Kind>) -> bool {
     let mut needed = rows.iter().filter(|(_, row)| !row.watched.optional);
     needed.all(|(kind, _)| seen.is_listed(*kind))
 }
+
+#[cfg(test)]
+mod tests;

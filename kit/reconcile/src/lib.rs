@@ -56,7 +56,7 @@ pub use apart::apart;
 pub use controller::{Controller, Names, Progress, RowOf, Running};
 pub use engine::{Ended, Engine, Settings};
 pub use events::{Reference, Regarding};
-pub use handle::{Handle, Locked, ROUNDS, WriteOutcome, failed, never_settled, now};
+pub use handle::{Handle, Locked, Moment, ROUNDS, WriteOutcome, failed, never_settled, now};
 pub use limit::Limit;
 pub use metrics::{Metrics, number, on_scrape};
 pub use object::{Item, Meta, RawObject};

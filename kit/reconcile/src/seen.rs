@@ -40,6 +40,8 @@ struct Objects {
     known: HashMap<Box<str>, Known>,
     /// The newest version that the watch reported.
     newest: u64,
+    /// The newest version that anything reported.
+    highest: u64,
     /// The number of lists that have begun. By it, reports since then are known.
     lists: u32,
     is_listing: bool,
@@ -100,6 +102,7 @@ impl<K: Copy + Eq + Hash> Seen<K> {
         objects.is_rereading = false;
         let versions = objects.known.values().filter_map(|known| known.version);
         objects.newest = version.or_else(|| versions.max()).unwrap_or_default();
+        objects.highest = objects.highest.max(objects.newest);
         let mut gone = Vec::new();
         if !objects.is_partial {
             let lists = objects.lists;
@@ -162,6 +165,7 @@ impl<K: Copy + Eq + Hash> Seen<K> {
             own,
         };
         objects.known.insert(place, known);
+        objects.highest = objects.highest.max(version.unwrap_or_default());
         if let (Source::Watch, false, Some(version)) = (source, objects.is_listing, version) {
             objects.newest = objects.newest.max(version);
         }
@@ -198,10 +202,24 @@ impl<K: Copy + Eq + Hash> Seen<K> {
         objects.known.remove(&place).is_some()
     }
 
-    /// Removes an object that does not exist any more, as a call found. Returns false if it was not known.
-    pub fn remove(&mut self, kind: K, namespace: &str, name: &str) -> bool {
-        let objects = self.kinds.get_mut(&kind);
-        objects.is_some_and(|of| of.known.remove(&place(namespace, name)).is_some())
+    /// The newest version of this kind that anything reported.
+    pub fn highest(&self, kind: K) -> u64 {
+        self.kinds.get(&kind).map_or(0, |of| of.highest)
+    }
+
+    /// Notes that a call found an object absent. `before`: [`Seen::highest`] before the call. Returns false if the object has
+    /// been reported since: then it may have been created again, and if not, the watch will say so.
+    pub fn is_absent(&mut self, kind: K, namespace: &str, name: &str, before: u64) -> bool {
+        let Some(objects) = self.kinds.get_mut(&kind) else {
+            return true;
+        };
+        let place = place(namespace, name);
+        let known = objects.known.get(&place).and_then(|known| known.version);
+        let is_absent = known.is_none_or(|known| known <= before);
+        if is_absent {
+            objects.known.remove(&place);
+        }
+        is_absent
     }
 
     /// Removes a kind. Returns its objects, by namespace and name.
@@ -324,8 +342,23 @@ mod tests {
             "the list is older"
         );
         assert_eq!(seen.listed(KIND, Some(8)), [("".into(), "c".into())]);
-        assert!(seen.remove(KIND, "", "d"));
-        assert!(!seen.remove(KIND, "", "c"));
+        assert!(seen.has(KIND, "", "d") && !seen.has(KIND, "", "c"));
+    }
+
+    #[test]
+    fn a_late_absence_removes_nothing_that_was_reported_since_the_call() {
+        let mut seen = listed(&[("a", 5), ("b", 5)], 5);
+        assert!(seen.is_news(KIND, &meta("b", 8), Source::Write));
+        let before = seen.highest(KIND);
+        assert_eq!(before, 8);
+        assert!(seen.is_absent(KIND, "", "b", before));
+        assert!(!seen.has(KIND, "", "b"));
+        // While the call was on its way, the watch reported the deletion and another object of that name.
+        assert!(seen.is_gone(KIND, &meta("a", 9)));
+        assert!(seen.is_news(KIND, &meta("a", 10), Source::Watch));
+        assert!(!seen.is_absent(KIND, "", "a", before));
+        assert!(seen.has(KIND, "", "a"));
+        assert!(seen.is_absent(KIND, "", "a", seen.highest(KIND)));
     }
 
     #[test]

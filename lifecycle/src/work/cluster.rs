@@ -289,6 +289,7 @@ impl Round<'_> {
         let Some(known) = known else {
             return true;
         };
+        let since = self.on.moment(Kind::Lease);
         match self.hub.read(&heartbeat::lease(name)).await {
             Ok((lease, took)) => {
                 self.on.observed(Kind::Lease, &lease);
@@ -305,7 +306,7 @@ impl Round<'_> {
                 took <= SLOW && confirmed
             }
             Err(refusal) if refusal.is_absent => {
-                self.on.gone(Kind::Lease, name, CLUSTER_LEASE);
+                self.on.gone(since, name, CLUSTER_LEASE);
                 false
             }
             Err(refusal) if matches!(refusal.code, 0 | 429 | 500..) => {

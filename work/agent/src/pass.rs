@@ -18,7 +18,7 @@ use tokio::time::sleep;
 
 use super::call::{self, Path};
 use super::removing::remove_all;
-use super::requests::{gone, is_allowed, is_seen, show};
+use super::requests::{gone, is_allowed, is_seen, moment, show};
 use super::targets;
 use super::world::{Agent, change};
 use super::{MANAGED, room};
@@ -187,13 +187,14 @@ impl Sender<'_> {
     /// Sends a request about an object. What only is to be read is shown at once.
     async fn send(&mut self, entry: &Entry, request: &Request) -> Result<Answer, CallError> {
         let on = self.on;
+        let since = moment(on, entry);
         let sent = call::send(on.writer(MANAGED), Path::to(entry), request).await?;
         if !request.is_rehearsal {
             let is_gone = matches!(request.step, Step::Delete { .. } | Step::Get)
                 && matches!(sent.response, Response::NotFound);
             if is_gone {
                 self.last = None;
-                gone(on, entry);
+                gone(on, since, entry);
             }
             if sent.object.is_some() {
                 self.last = sent.object;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use berth_api::path::SUBJECT_ACCESS_REVIEWS;
 use berth_hub::{Call, CallError};
-use berth_reconcile::{Handle, RawObject};
+use berth_reconcile::{Handle, Moment, RawObject};
 use berth_work_agent_core::Entry;
 use k8s_openapi::api::authorization::v1::SubjectAccessReviewSpec;
 use serde_json::{Value, json};
@@ -68,11 +68,15 @@ pub(super) fn is_seen(on: &Handle<Agent>, entry: &Entry) -> bool {
     row.is_none_or(|row| on.is_seen(Kind::Objects(row), namespace, name))
 }
 
-/// Notes that the object does not exist.
-pub(super) fn gone(on: &Handle<Agent>, entry: &Entry) {
-    let row = on.world().view.row(&entry.object);
-    if let Some(row) = row {
-        let (namespace, name) = (entry.object.namespace(), entry.object.name());
-        on.gone(Kind::Objects(row), namespace, name);
+/// What is known of the object's kind now, if it is watched. To be taken before a call that may find the object absent.
+pub(super) fn moment(on: &Handle<Agent>, entry: &Entry) -> Option<Moment<Kind>> {
+    let row = on.world().view.row(&entry.object)?;
+    Some(on.moment(Kind::Objects(row)))
+}
+
+/// Notes that the object does not exist, as a call found that was sent after the moment.
+pub(super) fn gone(on: &Handle<Agent>, since: Option<Moment<Kind>>, entry: &Entry) {
+    if let Some(since) = since {
+        on.gone(since, entry.object.namespace(), entry.object.name());
     }
 }

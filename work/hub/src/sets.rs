@@ -193,6 +193,7 @@ async fn carry_out(
     let created = due.writes.iter().filter(created);
     let created: Vec<_> = created.map(|it| place_of(&it.target)).collect();
     let mut written = due.specs;
+    let since = on.moment(Kind::Work);
     let outcome = on.carry_out(due.writes).await;
     let more = match outcome {
         WriteOutcome::Failed(failures) => failures,
@@ -213,7 +214,7 @@ async fn carry_out(
             continue;
         }
         if is_work && refusal.is_absent && !created.contains(&work) {
-            on.gone(Kind::Work, &work.0, &work.1);
+            on.gone(since, &work.0, &work.1);
             continue;
         }
         failures.push(of(&failure, cut(&failure.message)));

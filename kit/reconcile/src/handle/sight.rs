@@ -10,6 +10,13 @@ use crate::watch::{Reports, Then, WatchError, follow};
 use crate::watched::Watched;
 use crate::world::{Report, World};
 
+/// A moment in what is known of a kind.
+#[derive(Clone, Copy, Debug)]
+pub struct Moment<K> {
+    kind: K,
+    version: u64,
+}
+
 /// Hands on what the watch of a row reports.
 struct RowReports<'a, W: World> {
     work: &'a Handle<W>,
@@ -52,11 +59,21 @@ impl<W: World> Handle<W> {
         self.state().seen.has(kind, namespace, name)
     }
 
-    /// Removes an object that does not exist any more, as a call of this controller found.
-    pub fn gone(&self, kind: W::Kind, namespace: &str, name: &str) {
+    /// What is known of a kind now. To be taken before a call that may find an object absent: see [`Handle::gone`].
+    pub fn moment(&self, kind: W::Kind) -> Moment<W::Kind> {
+        let version = self.state().seen.highest(kind);
+        Moment { kind, version }
+    }
+
+    /// Removes an object that does not exist, as a call of this controller found that was sent after the moment. Does nothing if
+    /// the object was reported since: an object of its name may have been created after the call, and if not, the watch will
+    /// say so.
+    pub fn gone(&self, since: Moment<W::Kind>, namespace: &str, name: &str) {
+        let Moment { kind, version } = since;
         self.update(|state, wakes| {
-            state.seen.remove(kind, namespace, name);
-            state.world.gone(kind, namespace, name, wakes);
+            if state.seen.is_absent(kind, namespace, name, version) {
+                state.world.gone(kind, namespace, name, wakes);
+            }
         });
     }
 

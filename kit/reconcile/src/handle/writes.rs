@@ -7,7 +7,7 @@ use futures::future::join_all;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Handle, Row, now};
+use super::{Handle, Moment, Row, now};
 use crate::object::RawObject;
 use crate::queue::{self, Next};
 use crate::refusal::Refusal;
@@ -82,10 +82,11 @@ impl<W: World> Handle<W> {
             );
             return None;
         };
-        let written = writer.write(write).await;
         let row = self.row_of(server, &write.target);
+        let row = row.map(|(kind, row)| (self.moment(kind), kind, row));
+        let written = writer.write(write).await;
         // A deleted object may be of a kind that is not watched.
-        let resource = row.as_ref().map_or("other", |(_, row)| row.watched.name);
+        let resource = row.as_ref().map_or("other", |(_, _, row)| row.watched.name);
         let outcome = written.as_ref().map(|_| ());
         let outcome = outcome.map_err(|(_, refusal)| refusal.code);
         self.metrics.wrote(write, resource, outcome);
@@ -104,7 +105,7 @@ impl<W: World> Handle<W> {
     fn written(
         &self,
         server: usize,
-        row: Option<(W::Kind, Arc<Row<W>>)>,
+        row: Option<(Moment<W::Kind>, W::Kind, Arc<Row<W>>)>,
         write: &Write,
         written: &Written,
     ) {
@@ -118,13 +119,13 @@ impl<W: World> Handle<W> {
             "written"
         );
         match (row, written) {
-            (Some((kind, _)), Written::Object(object)) if takes_last_finalizer(write, object) => {
-                self.gone(kind, namespace, &target.name);
+            (Some((since, ..)), Written::Object(object)) if takes_last_finalizer(write, object) => {
+                self.gone(since, namespace, &target.name);
             }
-            (Some((kind, row)), Written::Object(object)) => {
+            (Some((_, kind, row)), Written::Object(object)) => {
                 self.see(kind, &row.watched, &object.item(), Source::Write);
             }
-            (Some((kind, _)), Written::Gone) => self.gone(kind, namespace, &target.name),
+            (Some((since, ..)), Written::Gone) => self.gone(since, namespace, &target.name),
             (None, _) => {}
         }
         if let Action::Delete { why, .. } = write.action {
