@@ -1,14 +1,12 @@
 //! `berth init`, `berth upgrade`, `berth uninstall` and `berth version`: a hub on which nothing is installed, and what a node does with
 //! the Deployments.
 
-mod node;
-
 use serde_json::{Value, json};
 
 use berth_manifests::{Hub, Mode};
 
-use self::node::{HUB, Node};
 use berth_testkit::cluster::{Output, Person, fresh};
+use berth_testkit::hub_node::{HUB, HubNode};
 use berth_testkit::{eventually, when};
 
 const IMAGE: &str = "--image=registry.example.com/berth:v1";
@@ -35,7 +33,7 @@ fn lines(output: &Output, word: &str) -> usize {
 /// Three commands: init, and the two that it prints.
 #[tokio::test]
 async fn a_hub_is_installed_by_one_command_and_removed_by_one() {
-    let mut node = Node::start().await;
+    let mut node = HubNode::start().await;
     let admin = node.cluster.admin().await;
     let output = admin.berth(&["init", IMAGE, "--dry-run=server"]).await;
     assert_eq!(lines(&output, " created (server dry run)"), objects());
@@ -131,7 +129,7 @@ async fn a_hub_is_installed_by_one_command_and_removed_by_one() {
 
 #[tokio::test]
 async fn what_is_in_the_way_is_named_and_nothing_is_changed() {
-    let node = Node::start().await;
+    let node = HubNode::start().await;
     let admin = node.cluster.admin().await;
     // A user who may do everything but one thing: each object that lacks a right is named.
     let user = node.cluster.user(&fresh("installer"), &[]).await;
@@ -181,7 +179,7 @@ async fn what_is_in_the_way_is_named_and_nothing_is_changed() {
 
 #[tokio::test]
 async fn a_wait_says_what_it_waits_for_and_an_interrupted_installation_goes_on() {
-    let mut node = Node::start().await;
+    let mut node = HubNode::start().await;
     let admin = node.cluster.admin().await;
     let output = admin.berth(&["init", IMAGE, "--timeout=1s"]).await;
     let error = output.failed();
@@ -198,7 +196,7 @@ async fn a_wait_says_what_it_waits_for_and_an_interrupted_installation_goes_on()
 
 #[tokio::test]
 async fn an_upgrade_keeps_what_was_set_and_shows_what_changes() {
-    let mut node = Node::start().await;
+    let mut node = HubNode::start().await;
     let admin = node.cluster.admin().await;
     let args = ["init", IMAGE, "--no-token"];
     let (output, ()) = tokio::join!(admin.berth(&args), node.runs_the_hub());
@@ -250,7 +248,7 @@ async fn an_upgrade_keeps_what_was_set_and_shows_what_changes() {
 
 #[tokio::test]
 async fn a_newer_definition_stays_and_manifests_are_printed_without_a_hub() {
-    let node = Node::start().await;
+    let node = HubNode::start().await;
     let admin = node.cluster.admin().await;
     let mut newer = berth_manifests::files::CRD_SETS.documents().remove(0);
     let schema = &mut newer["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
@@ -270,7 +268,7 @@ async fn a_newer_definition_stays_and_manifests_are_printed_without_a_hub() {
 
 #[tokio::test]
 async fn a_managed_cluster_is_noticed() {
-    let node = Node::start().await;
+    let node = HubNode::start().await;
     let admin = node.cluster.admin().await;
     let namespace = json!({
         "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "open-cluster-management-agent"},

@@ -43,7 +43,14 @@ impl Balancer {
 
     /// Starts a balancer that learns of readiness with this delay.
     pub async fn start_late(late: Duration) -> Self {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        Self::start_at(0, late).await
+    }
+
+    /// As [`start_late`](Self::start_late), at this port; 0: any that is free.
+    pub(crate) async fn start_at(port: u16, late: Duration) -> Self {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))
+            .await
+            .unwrap();
         let port = listener.local_addr().unwrap().port();
         let backends = Arc::new(Mutex::new(Vec::new()));
         tokio::spawn(balance(listener, Arc::clone(&backends)));

@@ -172,6 +172,11 @@ impl Cluster {
         }
     }
 
+    /// Returns true if new hubs are real ones.
+    pub(crate) fn is_real_asked_for() -> bool {
+        assets().is_some()
+    }
+
     /// Returns true for a real hub, for tests that take another way there.
     pub fn is_real(&self) -> bool {
         matches!(self.server, Server::Kubernetes(_))

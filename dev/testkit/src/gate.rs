@@ -22,7 +22,7 @@ use crate::{Logged, berth, port, repository};
 
 /// A running `berth webhook-server`. It is killed when this is dropped.
 pub struct Gate {
-    process: Logged,
+    pub(crate) process: Logged,
     /// Its certificates: `ca.crt`, `tls.crt`, `tls.key`.
     pub certs: TempDir,
     /// The port of the webhooks.

@@ -3,6 +3,7 @@
 //! - [`cluster`]: a hub, devhub or a real kube-apiserver; users with `kube` and `kubectl`.
 //! - [`Gate`], [`process::Controller`], [`Agent`]: a gate, a controller and an agent as child processes; [`Logged`]: any `berth` and its log.
 //! - [`guarded`], [`managed`], [`balancer`], [`writers`], [`writes`]: gates that are registered with a hub, and calls through them.
+//! - [`hub_node`]: a node that runs the Deployments of a hub as processes.
 //! - [`in_process`]: the gate's server within the test, for small limits and slow answers.
 //! - [`eventually`]: waiting. No test sleeps for the time that an event usually takes.
 //!
@@ -20,6 +21,7 @@ pub mod csr;
 pub mod filled;
 mod gate;
 pub mod guarded;
+pub mod hub_node;
 pub mod in_process;
 mod logged;
 pub mod managed;
