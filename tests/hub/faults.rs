@@ -24,3 +24,4 @@ mod counting;
 mod hub;
 mod limits;
 mod rolling;
+mod upgrade;
