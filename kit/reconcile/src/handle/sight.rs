@@ -13,7 +13,7 @@ use crate::world::{Report, World};
 /// A moment in what is known of a kind.
 #[derive(Clone, Copy, Debug)]
 pub struct Moment<K> {
-    kind: K,
+    pub(super) kind: K,
     version: u64,
 }
 

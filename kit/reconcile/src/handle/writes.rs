@@ -29,6 +29,12 @@ pub enum WriteOutcome {
     Failed(Vec<(WriteFailure, Refusal)>),
 }
 
+/// The row of what is written, and what was known of its kind before the call.
+struct Before<W: World> {
+    since: Moment<W::Kind>,
+    row: Arc<Row<W>>,
+}
+
 impl<W: World> Handle<W> {
     /// Decides for a key and writes, until nothing is due.
     pub async fn settle(&self, key: &W::Key) -> Next {
@@ -83,16 +89,19 @@ impl<W: World> Handle<W> {
             return None;
         };
         let row = self.row_of(server, &write.target);
-        let row = row.map(|(kind, row)| (self.moment(kind), kind, row));
+        let before = row.map(|(kind, row)| Before {
+            since: self.moment(kind),
+            row,
+        });
         let written = writer.write(write).await;
         // A deleted object may be of a kind that is not watched.
-        let resource = row.as_ref().map_or("other", |(_, _, row)| row.watched.name);
+        let resource = before.as_ref().map_or("other", |it| it.row.watched.name);
         let outcome = written.as_ref().map(|_| ());
         let outcome = outcome.map_err(|(_, refusal)| refusal.code);
         self.metrics.wrote(write, resource, outcome);
         match written {
             Ok(written) => {
-                self.written(server, row, write, &written);
+                self.written(server, before, write, &written);
                 None
             }
             Err((failure, refusal)) => {
@@ -102,13 +111,7 @@ impl<W: World> Handle<W> {
         }
     }
 
-    fn written(
-        &self,
-        server: usize,
-        row: Option<(Moment<W::Kind>, W::Kind, Arc<Row<W>>)>,
-        write: &Write,
-        written: &Written,
-    ) {
+    fn written(&self, server: usize, before: Option<Before<W>>, write: &Write, written: &Written) {
         let target = &write.target;
         let namespace = target.namespace.as_deref().unwrap_or_default();
         tracing::debug!(
@@ -118,14 +121,18 @@ impl<W: World> Handle<W> {
             name = target.name,
             "written"
         );
-        match (row, written) {
-            (Some((since, ..)), Written::Object(object)) if takes_last_finalizer(write, object) => {
+        match (before, written) {
+            (Some(Before { since, .. }), Written::Object(object))
+                if takes_last_finalizer(write, object) =>
+            {
                 self.gone(since, namespace, &target.name);
             }
-            (Some((_, kind, row)), Written::Object(object)) => {
-                self.see(kind, &row.watched, &object.item(), Source::Write);
+            (Some(Before { since, row }), Written::Object(object)) => {
+                self.see(since.kind, &row.watched, &object.item(), Source::Write);
             }
-            (Some((since, ..)), Written::Gone) => self.gone(since, namespace, &target.name),
+            (Some(Before { since, .. }), Written::Gone) => {
+                self.gone(since, namespace, &target.name)
+            }
             (None, _) => {}
         }
         if let Action::Delete { why, .. } = write.action {
