@@ -356,7 +356,7 @@ impl Applying {
         if matches!(self.replacing, Replacing::Trying(_)) {
             return self.try_refused(refusal);
         }
-        if refusal.is_conflict() && self.asked != Asked::Read {
+        if (refusal.is_conflict() || refusal.is_of_another_object()) && self.asked != Asked::Read {
             return self.read();
         }
         let forbidden = refusal.code == 405

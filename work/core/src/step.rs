@@ -94,6 +94,12 @@ impl Refusal {
         self.code == 409 && self.reason != "AlreadyExists" && !self.is_field_conflict()
     }
 
+    /// Returns true if the object of the request, which had a UID, does not exist. For a custom resource, API servers call the UID
+    /// immutable.
+    pub(crate) fn is_of_another_object(&self) -> bool {
+        self.code == 422 && self.causes.iter().any(|it| it.field == "metadata.uid")
+    }
+
     /// Returns true if the object exists, in response to its creation.
     pub(crate) fn is_already_there(&self) -> bool {
         self.code == 409 && self.reason == "AlreadyExists"

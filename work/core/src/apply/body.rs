@@ -16,7 +16,7 @@ impl Applying {
     /// The API server removes what the manager applied before and the body lacks. So these are added with the values they have:
     /// fields that are ignored from now on (`full` has them, `body` not); finalizers and references to other owners; and if another
     /// AppliedManifestWork owns the object too, all fields. The body then has the resourceVersion, so that no newer value is
-    /// overwritten.
+    /// overwritten; and the UID, so that an object that is created anew does not get them.
     pub(super) fn body_to_apply(
         &self,
         body: &Value,
@@ -59,10 +59,9 @@ impl Applying {
         }
         self.own_if_missing(&mut body);
         if kept && let Some(Value::Object(metadata)) = body.get_mut("metadata") {
-            metadata.insert(
-                "resourceVersion".to_owned(),
-                live["metadata"]["resourceVersion"].clone(),
-            );
+            for name in ["resourceVersion", "uid"] {
+                metadata.insert(name.to_owned(), live["metadata"][name].clone());
+            }
         }
         body
     }

@@ -18,6 +18,8 @@ pub struct Server {
     owners: BTreeMap<(String, &'static str), Set>,
     version: u64,
     created: u64,
+    /// The object is a custom resource.
+    pub is_custom: bool,
     /// How UIDs begin.
     pub uids: &'static str,
     /// What is done to each object that is written.
@@ -40,6 +42,7 @@ impl Server {
             owners: BTreeMap::new(),
             version: 10,
             created: 0,
+            is_custom: false,
             uids: "object",
             admission: |_| {},
             refuse_patch: false,
@@ -211,6 +214,26 @@ impl Server {
         }
     }
 
+    /// What API servers respond to an apply with a UID when no object is there: another refusal for each of the two sorts of kinds.
+    fn has_no_such(&self, uid: &Value) -> Response {
+        if !self.is_custom {
+            let why = format!(
+                "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+            );
+            return refused(409, "Conflict", &why);
+        }
+        Response::Refused(Refusal {
+            code: 422,
+            reason: "Invalid".to_owned(),
+            message: "metadata.uid: Invalid value: field is immutable".to_owned(),
+            causes: vec![Cause {
+                reason: "FieldValueInvalid".to_owned(),
+                field: "metadata.uid".to_owned(),
+                message: "Invalid value: field is immutable".to_owned(),
+            }],
+        })
+    }
+
     fn written(&self) -> Response {
         Response::Written(self.live().unwrap())
     }
@@ -262,12 +285,19 @@ impl Server {
     fn apply(&mut self, manager: &str, force: bool, body: &Value) -> Response {
         let wanted = leaves(body);
         let mine = (manager.to_owned(), "Apply");
+        let uid = &body["metadata"]["uid"];
         let Some(old) = self.object.clone() else {
+            if !uid.is_null() {
+                return self.has_no_such(uid);
+            }
             self.create(body.clone(), manager);
             let set = self.owners.remove(&(manager.to_owned(), "Update")).unwrap();
             self.owners.insert(mine, set);
             return self.written();
         };
+        if !uid.is_null() && *uid != old["metadata"]["uid"] {
+            return refused(409, "Conflict", "Precondition failed: UID in precondition");
+        }
         let version = &body["metadata"]["resourceVersion"];
         if !version.is_null() && *version != old["metadata"]["resourceVersion"] {
             return refused(409, "Conflict", "the object has been modified");

@@ -26,10 +26,7 @@ fn manifests(traits: Traits, work: &str, rng: &mut Rng) -> Manifests {
 /// Plays a history to its end.
 fn play(number: u64, is_told: bool) -> Result<(), String> {
     let mut rng = Rng::with_seed(number);
-    let traits = Traits {
-        holds: number.is_multiple_of(4),
-        ..Traits::by_chance(&mut rng)
-    };
+    let traits = Traits::by_chance(&mut rng);
     let mut works = vec![(WORK, manifests(traits, WORK, &mut rng))];
     if traits.rival {
         works.push((RIVAL, manifests(traits, RIVAL, &mut rng)));

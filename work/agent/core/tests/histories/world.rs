@@ -89,7 +89,7 @@ impl Traits {
             definition: may(16),
             secret: may(10),
             apart: may(5),
-            holds: false,
+            holds: may(4),
         };
         // Whether an orphan may be created anew depends on its value: there is a script for that.
         traits.orphans &= !traits.secret;

@@ -101,6 +101,42 @@ fn a_conflict_does_not_prevent_the_move_of_dropped_fields() {
     );
 }
 
+/// A work applies an object that it shares, from a state of before the object was deleted.
+#[test]
+fn an_object_that_is_created_anew_gets_no_owner_of_the_former_one() {
+    for is_custom in [false, true] {
+        let mut server = Server::empty();
+        server.is_custom = is_custom;
+        let one = deployment(json!({"replicas": 2}));
+        for who in ["one", "two"] {
+            let (outcome, _) = apply(&mut server, &one, update(), owner(who), Settled::default());
+            assert!(matches!(outcome, ApplyOutcome::Applied(_)), "{outcome:?}");
+        }
+        let former = server.live().unwrap();
+        let two = deployment(json!({"replicas": 3}));
+        let mut machine =
+            Applying::new(mapped(&two), None, owner("two"), Settled::default(), None).unwrap();
+        let step = machine.next(Some(Response::Found(former.clone())));
+        assert!(matches!(step, Step::Apply { .. }), "{step:?}");
+        let uid = former["metadata"]["uid"].as_str().unwrap().to_owned();
+        server.answer::<()>(Step::Delete {
+            uid,
+            resource_version: None,
+        });
+        let refused = server.answer(step);
+        assert!(matches!(refused, Response::Refused(_)), "{refused:?}");
+        assert_eq!(machine.next(Some(refused)), Step::Get);
+        let step = machine.next(Some(Response::NotFound));
+        let written = server.answer(step);
+        let done = machine.next(Some(written));
+        assert!(
+            matches!(done, Step::Done(ApplyOutcome::Applied(_))),
+            "{done:?}"
+        );
+        assert_eq!(server.owner_names(), ["two"]);
+    }
+}
+
 #[test]
 fn two_works_share_an_object_without_a_fight() {
     let mut server = Server::empty();
