@@ -204,6 +204,12 @@ impl HubNode {
         for _ in 0..count {
             pods.push(self.pod(name, &template).await);
         }
+        // Of the pods of both Deployments, only those of the gate are behind it.
+        if name == GATE
+            && let Some(balancer) = &self.balancer
+        {
+            balancer.knows(pods.len()).await;
+        }
         let running = Running { template, pods };
         self.deployments.insert(name, running);
         self.report(name).await;
