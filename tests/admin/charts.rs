@@ -3,12 +3,16 @@
 use std::io::ErrorKind;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use berth_testkit::cluster::{
-    Cluster, Output, Person, finish, fresh, kubectl_is_there, say_skipped,
+    Cluster, Output, Person, finish, fresh, kubectl_is_there, rule, say_skipped,
+    wait_until_in_force,
 };
 use berth_testkit::eventually;
-use berth_testkit::objects::cluster;
+use berth_testkit::hub_node::HubNode;
+use berth_testkit::objects::{CLUSTER_GROUP, cluster};
+use berth_testkit::writers::Writers;
 use serde_json::{Value, json};
 
 use crate::house::CLUSTERS;
@@ -223,5 +227,46 @@ async fn the_account_of_helm_test_may_run_every_check() {
         });
         assert!(unknown.is_empty(), "{unknown:#?}");
         helm.run(&["uninstall", "hub"]).await.ok();
+    }
+}
+
+/// The Deployments of a release run as processes, and its registrations lead to them: no write fails while helm upgrades the release
+/// and rolls it back.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hub_that_helm_installed_is_guarded_while_it_is_upgraded_and_rolled_back() {
+    if !kubectl_is_there() {
+        return;
+    }
+    for program in Helm::programs() {
+        let mut node = HubNode::with_replicas(Duration::from_millis(500), Vec::new()).await;
+        let admin = node.cluster.admin().await;
+        let helm = Helm { program, admin };
+        tokio::join!(helm.set("install", "image.tag=v1"), node.runs_the_hub());
+        wait_until_in_force(&node.cluster).await;
+
+        // What is denied is denied by the gate.
+        let name = fresh("guarded");
+        let person = node.cluster.user(&fresh("nobody"), &[]).await;
+        let write = rule(&["create"], CLUSTER_GROUP, &["managedclusters"], &[]);
+        node.cluster.grant(&person, &[write]).await;
+        let mut accepted = cluster(&name);
+        accepted["spec"]["hubAcceptsClient"] = json!(true);
+        let denied = person.post(CLUSTERS, &accepted).await.unwrap();
+        assert_eq!(denied.code, 403, "{denied:?}");
+        let why = denied.body["message"].as_str().unwrap();
+        assert!(why.contains("managedclusters/accept"), "{why}");
+
+        let mut writers = Writers::start(&node.cluster).await;
+        node.rolls_while(helm.set("upgrade", "image.tag=v2")).await;
+        writers.go_on(40).await;
+        let rollback = async {
+            helm.run(&["rollback", "hub", "1"]).await.ok();
+        };
+        node.rolls_while(rollback).await;
+        node.replaced_have_ended().await;
+        writers.go_on(40).await;
+        writers.stop().await;
+        let image = helm.get(GATE).await["spec"]["template"]["spec"]["containers"][0].clone();
+        assert_eq!(image["image"], "berth:v1", "{program}");
     }
 }
