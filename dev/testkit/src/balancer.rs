@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
 
 use crate::{Gate, eventually, when};
 
@@ -17,12 +18,13 @@ const PERIOD: Duration = Duration::from_millis(100);
 /// The timeout of a probe.
 const PROBE: Duration = Duration::from_secs(1);
 
-/// Serves until the runtime of the test ends.
+/// Serves until it is dropped.
 pub struct Balancer {
     /// The port for clients.
     pub port: u16,
     late: Duration,
     backends: Arc<Mutex<Vec<Backend>>>,
+    _tasks: JoinSet<()>,
 }
 
 #[derive(Clone)]
@@ -48,17 +50,21 @@ impl Balancer {
 
     /// As [`start_late`](Self::start_late), at this port; 0: any that is free.
     pub(crate) async fn start_at(port: u16, late: Duration) -> Self {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))
-            .await
-            .unwrap();
+        // The one before, at this port, may have been dropped just now.
+        let listener = eventually("a free port", async || {
+            TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await
+        });
+        let listener = listener.await;
         let port = listener.local_addr().unwrap().port();
         let backends = Arc::new(Mutex::new(Vec::new()));
-        tokio::spawn(balance(listener, Arc::clone(&backends)));
-        tokio::spawn(probe(Arc::clone(&backends), late));
+        let mut tasks = JoinSet::new();
+        tasks.spawn(balance(listener, Arc::clone(&backends)));
+        tasks.spawn(probe(Arc::clone(&backends), late));
         Self {
             port,
             late,
             backends,
+            _tasks: tasks,
         }
     }
 
