@@ -14,8 +14,8 @@ use jiff::Timestamp;
 use tokio::sync::{Notify, mpsc};
 
 use crate::events::{Events, Regarding};
-use crate::metrics::{Counted, Metrics};
-use crate::queue::{self, Next, Queue};
+use crate::metrics::{Counted, Metrics, QueueMetrics};
+use crate::queue::{self, Counts, Next, Queue};
 use crate::seen::Seen;
 use crate::watched::Watched;
 use crate::world::{Wake, World};
@@ -31,8 +31,14 @@ pub struct Handle<W: World> {
     writers: Vec<Arc<Writer>>,
     events: Events,
     metrics: Metrics,
-    lanes: Vec<Queue<W::Key>>,
+    lanes: Vec<LaneQueue<W::Key>>,
     changes: mpsc::UnboundedSender<RowChange<W>>,
+}
+
+/// The queue of a lane.
+struct LaneQueue<K> {
+    queue: Queue<K>,
+    metrics: QueueMetrics,
 }
 
 type Rows<W> = HashMap<<W as World>::Kind, Arc<Row<W>>>;
@@ -75,15 +81,20 @@ impl<W: World> Handle<W> {
             seen: Seen::default(),
             begun: false,
         };
+        let lanes = W::LANES.iter().map(|lane| {
+            let metrics = metrics.queue(lane.name);
+            LaneQueue {
+                queue: Queue::with_groups(W::group, metrics.adds.clone()),
+                metrics,
+            }
+        });
         Self {
+            lanes: lanes.collect(),
             state: Mutex::new(state),
             rows: RwLock::default(),
             writers,
             events,
             metrics,
-            lanes: (W::LANES.iter())
-                .map(|_| Queue::with_groups(W::group))
-                .collect(),
             changes,
         }
     }
@@ -128,7 +139,7 @@ impl<W: World> Handle<W> {
 
     /// How long work on this key has failed in a row.
     pub fn failing_for(&self, key: &W::Key, now: Instant) -> Duration {
-        self.lane(key).failing_for(key, now)
+        self.lane(key).queue.failing_for(key, now)
     }
 
     /// Sends an Event about an object of this API server, without waiting for it.
@@ -139,20 +150,20 @@ impl<W: World> Handle<W> {
     /// Works on a key that has waited since this time.
     pub(crate) async fn one(&self, key: W::Key, since: Instant) {
         let begun = queue::now();
-        let lane = W::LANES[W::lane(&key)].name;
-        let waited = begun.saturating_duration_since(since);
-        self.metrics.waited(lane, waited);
+        let lane = self.lane(&key);
+        lane.metrics.waited(begun.saturating_duration_since(since));
         let done = W::reconcile(self, &key).await;
         let now = queue::now();
         let succeeded = !matches!(done, Next::Failed { .. });
         let took = now.saturating_duration_since(begun);
         self.metrics
             .reconciled(W::reconciler(&key), succeeded, took);
-        self.lane(&key).done(&key, done, now);
+        lane.metrics.worked(took, succeeded);
+        lane.queue.done(&key, done, now);
     }
 
     pub(crate) fn queue(&self, lane: usize) -> &Queue<W::Key> {
-        &self.lanes[lane]
+        &self.lanes[lane].queue
     }
 
     pub(crate) fn metrics(&self) -> &Metrics {
@@ -187,12 +198,12 @@ impl<W: World> Handle<W> {
         drop(rows);
         let now = queue::now();
         for key in wakes.keys {
-            self.lane(&key).wake(key, now);
+            self.lane(&key).queue.wake(key, now);
         }
         changed
     }
 
-    fn lane(&self, key: &W::Key) -> &Queue<W::Key> {
+    fn lane(&self, key: &W::Key) -> &LaneQueue<W::Key> {
         &self.lanes[W::lane(key)]
     }
 
@@ -239,13 +250,10 @@ impl<W: World> Counted for Handle<W> {
         names
     }
 
-    fn waiting(&self, now: Instant) -> Vec<(&'static str, usize, Duration)> {
+    fn queues(&self, now: Instant) -> Vec<(&'static str, Counts)> {
         let lanes = W::LANES.iter().zip(&self.lanes);
-        let waiting = lanes.map(|(lane, queue)| {
-            let (depth, age) = queue.waiting(now);
-            (lane.name, depth, age)
-        });
-        waiting.collect()
+        let counts = lanes.map(|(lane, it)| (lane.name, it.queue.counts(now)));
+        counts.collect()
     }
 }
 

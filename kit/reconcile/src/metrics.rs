@@ -9,10 +9,11 @@ use berth_api::plan::{Action, Write};
 use prometheus::core::{Collector, Desc};
 use prometheus::proto::MetricFamily;
 use prometheus::{
-    GaugeVec, HistogramOpts, HistogramVec, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry,
+    GaugeVec, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge,
+    IntGaugeVec, Opts, Registry,
 };
 
-use crate::queue;
+use crate::queue::{self, Counts};
 
 /// From a tenth of a millisecond, which a decision without a write takes, to what a busy API server lets a write wait.
 const SECONDS: [f64; 13] = [
@@ -25,6 +26,9 @@ pub struct Metrics {
     reconciles: IntCounterVec,
     reconcile_seconds: HistogramVec,
     queue_seconds: HistogramVec,
+    work_seconds: HistogramVec,
+    adds: IntCounterVec,
+    retries: IntCounterVec,
     writes: IntCounterVec,
     events: IntCounterVec,
     watch_errors: IntCounterVec,
@@ -33,14 +37,24 @@ pub struct Metrics {
     counted: Controllers,
 }
 
+/// The metrics of one queue, looked up once.
+#[derive(Clone, Debug)]
+pub(crate) struct QueueMetrics {
+    /// Keys that became due.
+    pub(crate) adds: IntCounter,
+    retries: IntCounter,
+    queue_seconds: Histogram,
+    work_seconds: Histogram,
+}
+
 /// The source of gauges, read on scrape.
 pub(crate) trait Counted: Send + Sync {
     /// Returns true if all kinds that are needed have been listed.
     fn is_primed(&self) -> bool;
     /// Names of the kinds that are needed and have not been listed yet.
     fn unprimed(&self) -> Vec<&'static str>;
-    /// For each lane its name, the number of keys that are due and wait, and how long the first has waited.
-    fn waiting(&self, now: Instant) -> Vec<(&'static str, usize, Duration)>;
+    /// For each lane its name, and the counts of its keys.
+    fn queues(&self, now: Instant) -> Vec<(&'static str, Counts)>;
 }
 
 /// The controllers that the gauges count.
@@ -105,6 +119,17 @@ impl Metrics {
                 "How long keys waited",
                 &["name"],
             )?,
+            work_seconds: histograms(
+                "workqueue_work_duration_seconds",
+                "How long work on keys took",
+                &["name"],
+            )?,
+            adds: counters("workqueue_adds_total", "Keys that became due", &["name"])?,
+            retries: counters(
+                "workqueue_retries_total",
+                "Keys that became due again after a failure",
+                &["name"],
+            )?,
             writes: counters(
                 "berth_writes_total",
                 "Requests that change the hub, by reconciler, resource, verb and HTTP code (0: no answer)",
@@ -143,10 +168,15 @@ impl Metrics {
             .observe(took.as_secs_f64());
     }
 
-    pub(crate) fn waited(&self, queue: &str, waited: Duration) {
-        self.queue_seconds
-            .with_label_values(&[queue])
-            .observe(waited.as_secs_f64());
+    /// The metrics of the queue of this name.
+    pub(crate) fn queue(&self, name: &str) -> QueueMetrics {
+        let labels = [name];
+        QueueMetrics {
+            adds: self.adds.with_label_values(&labels),
+            retries: self.retries.with_label_values(&labels),
+            queue_seconds: self.queue_seconds.with_label_values(&labels),
+            work_seconds: self.work_seconds.with_label_values(&labels),
+        }
     }
 
     pub(crate) fn wrote(&self, write: &Write, resource: &str, outcome: Result<(), u16>) {
@@ -190,6 +220,23 @@ impl Metrics {
     }
 }
 
+// === impl QueueMetrics ===
+
+impl QueueMetrics {
+    /// Counts the beginning of work on a key that has waited for this time.
+    pub(crate) fn waited(&self, waited: Duration) {
+        self.queue_seconds.observe(waited.as_secs_f64());
+    }
+
+    /// Counts the end of work on a key. After a failure the queue keeps the key for another try.
+    pub(crate) fn worked(&self, took: Duration, succeeded: bool) {
+        self.work_seconds.observe(took.as_secs_f64());
+        if !succeeded {
+            self.retries.inc();
+        }
+    }
+}
+
 /// Registers the gauges. Returns the controllers that they count.
 fn gauges(registry: &Registry) -> prometheus::Result<Controllers> {
     let controllers = Controllers::default();
@@ -201,28 +248,44 @@ fn gauges(registry: &Registry) -> prometheus::Result<Controllers> {
         Opts::new("workqueue_depth", "Keys that are due and wait"),
         &["name"],
     )?;
-    let age = GaugeVec::new(
-        Opts::new(
-            "workqueue_longest_waiting_seconds",
-            "How long the next key has waited",
-        ),
-        &["name"],
+    let seconds = |name, help| GaugeVec::new(Opts::new(name, help), &["name"]);
+    let age = seconds(
+        "workqueue_longest_waiting_seconds",
+        "How long the next key has waited",
+    )?;
+    let unfinished = seconds(
+        "workqueue_unfinished_work_seconds",
+        "How long the work on keys under way has taken so far, summed up",
+    )?;
+    let longest = seconds(
+        "workqueue_longest_running_processor_seconds",
+        "How long the longest work on a key under way has taken so far",
     )?;
     let all: Vec<Box<dyn Collector>> = vec![
         Box::new(primed.clone()),
         Box::new(depth.clone()),
         Box::new(age.clone()),
+        Box::new(unfinished.clone()),
+        Box::new(longest.clone()),
     ];
     let of = Arc::clone(&controllers);
     on_scrape(registry, all, move || {
         let all: Vec<_> = lock(&of).iter().filter_map(Weak::upgrade).collect();
         depth.reset();
-        age.reset();
+        for gauge in [&age, &unfinished, &longest] {
+            gauge.reset();
+        }
         let is_primed = !all.is_empty() && all.iter().all(|of| of.is_primed());
         primed.set(is_primed.into());
-        for (lane, waiting, longest) in all.iter().flat_map(|of| of.waiting(queue::now())) {
-            depth.with_label_values(&[lane]).set(number(waiting));
-            age.with_label_values(&[lane]).set(longest.as_secs_f64());
+        for (lane, counts) in all.iter().flat_map(|of| of.queues(queue::now())) {
+            depth.with_label_values(&[lane]).set(number(counts.waiting));
+            for (gauge, value) in [
+                (&age, counts.longest_waiting),
+                (&unfinished, counts.unfinished),
+                (&longest, counts.longest_running),
+            ] {
+                gauge.with_label_values(&[lane]).set(value.as_secs_f64());
+            }
         }
     })?;
     Ok(controllers)
@@ -250,6 +313,8 @@ impl<F: Fn() + Send + Sync> Collector for OnScrape<F> {
 mod tests {
     use std::sync::atomic::{AtomicI64, Ordering};
 
+    use prometheus::proto::MetricType;
+
     use super::*;
 
     #[test]
@@ -270,5 +335,73 @@ mod tests {
             assert_eq!(metric.get_gauge().get_value(), value);
         }
         assert!(register(scrapes).is_err(), "the name is taken");
+    }
+
+    /// What dashboards for controller-runtime ask for: counters from the beginning, and gauges while a controller exists.
+    #[test]
+    fn the_metrics_of_queues_are_those_of_client_go() {
+        struct Busy;
+        impl Counted for Busy {
+            fn is_primed(&self) -> bool {
+                true
+            }
+            fn unprimed(&self) -> Vec<&'static str> {
+                Vec::new()
+            }
+            fn queues(&self, _: Instant) -> Vec<(&'static str, Counts)> {
+                let seconds = Duration::from_secs;
+                let counts = Counts {
+                    waiting: 2,
+                    longest_waiting: seconds(3),
+                    unfinished: seconds(9),
+                    longest_running: seconds(5),
+                };
+                vec![("clusters", counts)]
+            }
+        }
+        let registry = Registry::new();
+        let metrics = Metrics::new(&registry).unwrap();
+        let busy: Arc<dyn Counted> = Arc::new(Busy);
+        metrics.count(Arc::downgrade(&busy));
+        let queue = metrics.queue("clusters");
+        queue.adds.inc_by(4);
+        queue.waited(Duration::from_secs(1));
+        for (seconds, succeeded) in [(2, true), (5, false), (6, false)] {
+            queue.worked(Duration::from_secs(seconds), succeeded);
+        }
+        let value = |name: &str| {
+            let families = registry.gather();
+            let family = families.iter().find(|family| family.name() == name)?;
+            let [series] = family.get_metric() else {
+                panic!("{name}: one queue");
+            };
+            let [label] = series.get_label() else {
+                panic!("{name}: one label");
+            };
+            assert_eq!((label.name(), label.value()), ("name", "clusters"));
+            let histogram = series.get_histogram();
+            Some(match family.get_field_type() {
+                MetricType::COUNTER => series.get_counter().get_value(),
+                MetricType::GAUGE => series.get_gauge().get_value(),
+                _ => histogram.get_sample_sum(),
+            })
+        };
+        for (name, expected) in [
+            ("workqueue_adds_total", Some(4.0)),
+            ("workqueue_retries_total", Some(2.0)),
+            ("workqueue_queue_duration_seconds", Some(1.0)),
+            ("workqueue_work_duration_seconds", Some(13.0)),
+            ("workqueue_depth", Some(2.0)),
+            ("workqueue_longest_waiting_seconds", Some(3.0)),
+            ("workqueue_unfinished_work_seconds", Some(9.0)),
+            ("workqueue_longest_running_processor_seconds", Some(5.0)),
+        ] {
+            assert_eq!(value(name), expected, "{name}");
+        }
+        drop(busy);
+        for name in ["workqueue_depth", "workqueue_unfinished_work_seconds"] {
+            assert_eq!(value(name), None, "{name}: of a term that is over");
+        }
+        assert_eq!(value("workqueue_adds_total"), Some(4.0));
     }
 }

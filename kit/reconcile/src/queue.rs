@@ -15,6 +15,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use berth_hub::Backoff;
+use prometheus::IntCounter;
 use tokio::sync::Notify;
 
 use self::turns::Turns;
@@ -30,6 +31,19 @@ const LONGEST_WAIT: Duration = Duration::from_secs(60);
 pub struct Queue<K> {
     inner: Mutex<Inner<K>>,
     changed: Notify,
+}
+
+/// The keys of a queue, counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// The number of keys that are due and wait.
+    pub waiting: usize,
+    /// How long the first of them has waited.
+    pub longest_waiting: Duration,
+    /// How long the work on keys under way has taken so far, summed up.
+    pub unfinished: Duration,
+    /// How long the longest of it has taken.
+    pub longest_running: Duration,
 }
 
 /// The result of work on a key.
@@ -62,7 +76,11 @@ struct Inner<K> {
     /// Keys that are due later. The number makes entries of the same time distinct.
     later: BTreeMap<(Instant, u64), K>,
     keys: HashMap<K, State>,
+    /// The keys that are worked on, as many as the lane allows, with the time of the beginning.
+    working: HashMap<K, Instant>,
     next: u64,
+    /// Counts the keys that become due.
+    adds: IntCounter,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -71,8 +89,6 @@ struct State {
     ready: bool,
     /// Its place in `later`.
     later: Option<(Instant, u64)>,
-    /// It is being worked on.
-    working: bool,
     /// It was woken while it is worked on.
     again: bool,
     /// It must not be worked on before.
@@ -87,20 +103,21 @@ struct State {
 // === impl Queue ===
 
 impl<K: Clone + Eq + Hash> Queue<K> {
-    /// A queue without keys. All keys are of one group.
-    #[allow(clippy::new_without_default, reason = "nothing takes a default queue")]
-    pub fn new() -> Self {
-        Self::with_groups(|_| "")
+    /// A queue without keys. All keys are of one group. `adds` counts the keys that become due, also those that wait no moment.
+    pub fn new(adds: IntCounter) -> Self {
+        Self::with_groups(|_| "", adds)
     }
 
-    /// A queue without keys. `group_of`: the name of a key's group.
-    pub fn with_groups(group_of: fn(&K) -> &str) -> Self {
+    /// As [`Self::new`]. `group_of`: the name of a key's group.
+    pub fn with_groups(group_of: fn(&K) -> &str, adds: IntCounter) -> Self {
         Self {
             inner: Mutex::new(Inner {
                 ready: Turns::new(group_of),
                 later: BTreeMap::new(),
                 keys: HashMap::new(),
+                working: HashMap::new(),
                 next: 0,
+                adds,
             }),
             changed: Notify::new(),
         }
@@ -141,12 +158,17 @@ impl<K: Clone + Eq + Hash> Queue<K> {
         since.map_or(Duration::ZERO, |since| now.saturating_duration_since(since))
     }
 
-    /// The number of keys that are due and wait, and how long the first has waited.
-    pub fn waiting(&self, now: Instant) -> (usize, Duration) {
+    /// Counts the keys that wait, and those that are worked on.
+    pub fn counts(&self, now: Instant) -> Counts {
         let inner = self.lock();
-        let oldest = inner.ready.oldest();
-        let age = oldest.map_or(Duration::ZERO, |it| now.saturating_duration_since(it));
-        (inner.ready.len(), age)
+        let since = |then: Instant| now.saturating_duration_since(then);
+        let running = inner.working.values().map(|begun| since(*begun));
+        Counts {
+            waiting: inner.ready.len(),
+            longest_waiting: inner.ready.oldest().map(since).unwrap_or_default(),
+            unfinished: running.clone().sum(),
+            longest_running: running.max().unwrap_or_default(),
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner<K>> {
@@ -164,7 +186,7 @@ pub fn now() -> Instant {
 impl<K: Clone + Eq + Hash> Inner<K> {
     fn wake(&mut self, key: K, now: Instant) {
         let state = self.keys.entry(key.clone()).or_default();
-        if state.working {
+        if self.working.contains_key(&key) {
             state.again = true;
         } else if !state.ready {
             match state.pause.filter(|pause| *pause > now) {
@@ -178,7 +200,7 @@ impl<K: Clone + Eq + Hash> Inner<K> {
                     if let Some(place) = state.later.take() {
                         self.later.remove(&place);
                     }
-                    self.ready.push(key, now);
+                    self.due(key, now);
                 }
             }
         }
@@ -197,6 +219,11 @@ impl<K: Clone + Eq + Hash> Inner<K> {
         self.next += 1;
         state.later = Some(place);
         self.later.insert(place, key);
+    }
+
+    fn due(&mut self, key: K, since: Instant) {
+        self.adds.inc();
+        self.ready.push(key, since);
     }
 
     /// Takes a key that is due.
@@ -218,23 +245,23 @@ impl<K: Clone + Eq + Hash> Inner<K> {
                 }
                 state.ready = true;
             }
-            self.ready.push(key, at);
+            self.due(key, at);
         }
         let Some((key, since)) = self.ready.pop() else {
             return Err(self.later.keys().next().map(|(at, _)| *at));
         };
         if let Some(state) = self.keys.get_mut(&key) {
             state.ready = false;
-            state.working = true;
         }
+        self.working.insert(key.clone(), now);
         Ok((key, since))
     }
 
     fn done(&mut self, key: &K, done: Next, now: Instant) {
+        self.working.remove(key);
         let Some(state) = self.keys.get_mut(key) else {
             return;
         };
-        state.working = false;
         let woken = std::mem::take(&mut state.again);
         let again = match done {
             Next::Settled { again, pause } => {

@@ -11,6 +11,14 @@ fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
+fn queue() -> Queue<&'static str> {
+    Queue::new(adds())
+}
+
+fn adds() -> IntCounter {
+    IntCounter::new("adds", "Adds").unwrap()
+}
+
 /// The keys that come out at once.
 async fn due(queue: &Queue<&'static str>) -> Vec<&'static str> {
     let mut due = Vec::new();
@@ -22,17 +30,17 @@ async fn due(queue: &Queue<&'static str>) -> Vec<&'static str> {
 
 #[tokio::test(start_paused = true)]
 async fn keys_come_out_once_and_in_their_order() {
-    let queue = Queue::new();
+    let queue = queue();
     for key in ["b", "a", "b", "c", "a"] {
         queue.wake(key, now());
     }
-    assert_eq!(queue.waiting(now()).0, 3);
+    assert_eq!(queue.counts(now()).waiting, 3);
     assert_eq!(due(&queue).await, ["b", "a", "c"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_key_that_is_woken_while_it_is_worked_on_is_worked_on_once_more() {
-    let queue = Queue::new();
+    let queue = queue();
     queue.wake("a", now());
     assert_eq!(due(&queue).await, ["a"]);
     queue.wake("a", now());
@@ -50,7 +58,7 @@ async fn a_key_that_is_woken_while_it_is_worked_on_is_worked_on_once_more() {
 
 #[tokio::test(start_paused = true)]
 async fn how_long_a_key_has_failed_counts_from_the_first_failure_since_it_was_settled() {
-    let queue = Queue::new();
+    let queue = queue();
     let failing = || queue.failing_for(&"a", now());
     let failed = Next::Failed {
         wait: Some(seconds(2)),
@@ -77,7 +85,7 @@ async fn how_long_a_key_has_failed_counts_from_the_first_failure_since_it_was_se
 
 #[tokio::test(start_paused = true)]
 async fn a_key_comes_back_at_its_time_or_when_it_is_woken_before() {
-    let queue = Queue::new();
+    let queue = queue();
     queue.wake("a", now());
     let begun = now();
     queue.next().await;
@@ -111,7 +119,7 @@ fn again_in(after: u64) -> Next {
 
 #[tokio::test(start_paused = true)]
 async fn a_key_that_failed_waits_longer_each_time_whoever_wakes_it() {
-    let queue = Queue::new();
+    let queue = queue();
     queue.wake("a", now());
     queue.next().await;
     let mut waits = Vec::new();
@@ -136,7 +144,7 @@ async fn a_key_that_failed_waits_longer_each_time_whoever_wakes_it() {
 
 #[tokio::test(start_paused = true)]
 async fn a_hub_that_names_a_time_is_given_it() {
-    let queue = Queue::new();
+    let queue = queue();
     queue.wake("a", now());
     queue.next().await;
     let failed = now();
@@ -154,7 +162,7 @@ async fn a_hub_that_names_a_time_is_given_it() {
 
 #[tokio::test(start_paused = true)]
 async fn a_pause_holds_a_key_back_once() {
-    let queue = Queue::new();
+    let queue = queue();
     queue.wake("a", now());
     queue.next().await;
     let written = now();
@@ -180,7 +188,7 @@ async fn a_key_that_rests_comes_back_if_it_was_woken_or_at_its_time() {
         until: now() + seconds(10),
     };
     let nothing = [] as [&str; 0];
-    let queue = Queue::new();
+    let queue = queue();
     let begin = async || {
         queue.wake("a", now());
         assert_eq!(due(&queue).await, ["a"]);
@@ -218,11 +226,69 @@ async fn a_key_that_rests_comes_back_if_it_was_woken_or_at_its_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_first_ones_age_is_told() {
-    let queue = Queue::new();
-    assert_eq!(queue.waiting(now()), (0, Duration::ZERO));
+async fn keys_are_counted_while_they_wait_and_while_they_are_worked_on() {
+    let queue = queue();
+    let counts = |waiting, longest_waiting, unfinished, longest_running| Counts {
+        waiting,
+        longest_waiting: seconds(longest_waiting),
+        unfinished: seconds(unfinished),
+        longest_running: seconds(longest_running),
+    };
+    assert_eq!(queue.counts(now()), Counts::default());
     queue.wake("a", now());
     tokio::time::advance(seconds(3)).await;
     queue.wake("b", now());
-    assert_eq!(queue.waiting(now()), (2, seconds(3)));
+    assert_eq!(queue.counts(now()), counts(2, 3, 0, 0));
+    queue.next().await;
+    tokio::time::advance(seconds(4)).await;
+    assert_eq!(queue.counts(now()), counts(1, 4, 4, 4));
+    queue.next().await;
+    tokio::time::advance(seconds(2)).await;
+    assert_eq!(queue.counts(now()), counts(0, 0, 8, 6));
+    queue.done(&"a", SETTLED, now());
+    assert_eq!(queue.counts(now()), counts(0, 0, 2, 2));
+    let failed = Next::Failed { wait: None };
+    queue.done(&"b", failed, now());
+    assert_eq!(
+        queue.counts(now()),
+        Counts::default(),
+        "it waits for its time"
+    );
+}
+
+/// As client-go counts: a key that is due already, or woken again while it is worked on, is added once.
+#[tokio::test(start_paused = true)]
+async fn a_key_counts_as_added_each_time_it_becomes_due() {
+    let at = |after| Next::Settled {
+        again: Some(now() + seconds(after)),
+        pause: None,
+    };
+    let added = adds();
+    let queue = Queue::new(added.clone());
+    queue.wake("a", now());
+    queue.wake("a", now());
+    assert_eq!(added.get(), 1, "it is due already");
+    queue.next().await;
+    queue.wake("a", now());
+    queue.wake("a", now());
+    queue.done(&"a", SETTLED, now());
+    queue.next().await;
+    assert_eq!(added.get(), 2, "it was woken while it was worked on");
+    queue.done(&"a", at(5), now());
+    assert_eq!(added.get(), 2, "it is due later");
+    queue.next().await;
+    assert_eq!(added.get(), 3);
+    queue.done(&"a", Next::Failed { wait: None }, now());
+    queue.wake("a", now());
+    assert_eq!(added.get(), 3, "it waits after a failure");
+    queue.next().await;
+    assert_eq!(added.get(), 4);
+    let rests = Next::Rests {
+        again: None,
+        until: now() + seconds(5),
+    };
+    queue.done(&"a", rests, now());
+    tokio::time::advance(seconds(6)).await;
+    assert_eq!(due(&queue).await, [] as [&str; 0]);
+    assert_eq!(added.get(), 4, "it only rested");
 }

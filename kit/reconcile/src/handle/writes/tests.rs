@@ -142,11 +142,11 @@ async fn nothing_is_decided_before_everything_was_listed() {
     work.listing(1);
     see(1);
     work.listed(1, Some(7));
-    assert_eq!(work.queue(0).waiting(queue::now()).0, 0);
+    assert_eq!(work.queue(0).counts(queue::now()).waiting, 0);
     assert_eq!(work.unprimed(), ["values"]);
     work.listing(2);
     see(2);
     work.listed(2, Some(7));
-    assert_eq!(work.queue(0).waiting(queue::now()).0, 2);
+    assert_eq!(work.queue(0).counts(queue::now()).waiting, 2);
     assert_eq!(work.unprimed(), [] as [&str; 0]);
 }
