@@ -54,6 +54,7 @@ async fn work(args: &Args) -> anyhow::Result<()> {
     let clusters = clusters(args).await?;
     let registry = Registry::new();
     berth_serve::metrics::process(&registry);
+    berth_hub::register_requests(&registry)?;
     let metrics = Metrics::new(&registry)?;
     let standing = Standing::new();
     let counts = Counts::new(&registry, &standing)?;

@@ -206,6 +206,7 @@ impl Prepared {
         let shutdown_delay = Duration::try_from(args.shutdown_delay)
             .context("--shutdown-delay: cannot be negative")?;
         let metrics = Metrics::new();
+        berth_hub::register_requests(metrics.registry())?;
         let tls = Serving {
             options,
             client_auth: ClientAuth::new(args.client_ca_file.clone(), args.client_names.clone())?,

@@ -46,6 +46,7 @@ impl Process<'_> {
         }
         let registry = Registry::new();
         berth_serve::metrics::process(&registry);
+        berth_hub::register_requests(&registry)?;
         let api = HubApi::connect(&access).await?;
         let elections = Elections::start(HubApi::connect(&access).await?)?;
         let kept = keeper.map(|(keeper, secret)| {

@@ -58,6 +58,7 @@ pub(super) async fn work(args: &DebugArgs) -> anyhow::Result<()> {
     }
     let registry = Registry::new();
     berth_serve::metrics::process(&registry);
+    berth_hub::register_requests(&registry)?;
     let api = HubApi::connect(&Access::of_server(args.kubeconfig.clone())).await?;
     let port = HealthPort::open(api.clone(), args.listen, tls, &registry).await?;
     let port = port.with_routes(placement_debug(api.clone(), Reviews(api)));

@@ -116,6 +116,7 @@ async fn work(args: &WorkAgentArgs) -> anyhow::Result<()> {
     };
     let registry = Registry::new();
     berth_serve::metrics::process(&registry);
+    berth_hub::register_requests(&registry)?;
     let common = berth_reconcile::Metrics::new(&registry)?;
     let agent = WorkAgent::new(settings.agent, managed, &registry, common)?;
     let mut port = HealthPort::open(management, args.listen, tls, &registry).await?;

@@ -7,5 +7,6 @@ mod election;
 mod flags;
 mod hub;
 mod memory;
+mod metrics;
 mod policies;
 mod start;

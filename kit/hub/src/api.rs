@@ -15,6 +15,7 @@ use crate::answer::{Answer, Chunks, ResponseBody};
 use crate::call::{Call, RequestBody};
 use crate::connections::{Connections, Pool};
 use crate::error::{CallError, Cause, Refusal, causes};
+use crate::requests::Requests;
 
 /// The longest body of a refusal; the rest is not read.
 const LONGEST_REFUSAL: usize = 1 << 20;
@@ -26,6 +27,7 @@ pub struct HubApi(Arc<Shared>);
 struct Shared {
     connections: Connections,
     server: String,
+    requests: Arc<Requests>,
 }
 
 // === impl HubApi ===
@@ -83,6 +85,7 @@ impl HubApi {
         let pool = connections.first();
         Self(Arc::new(Shared {
             server: pool.server.clone(),
+            requests: Requests::of(&pool.server),
             connections,
         }))
     }
@@ -158,15 +161,14 @@ impl HubApi {
             .request()
             .map_err(|error| call.not_sent(format!("no request can be made of this: {error}")))?;
         let service = self.0.connections.service().await;
-        service
-            .oneshot(request)
-            .await
-            .map_err(|error| CallError::no_response(call.asked(), error))
-            .inspect(|response| {
-                if response.status() == StatusCode::UNAUTHORIZED {
-                    self.0.connections.not_accepted();
-                }
-            })
+        let counted = self.0.requests.begin(&call.line.method);
+        let response = service.oneshot(request).await;
+        let response = response.map_err(|error| CallError::no_response(call.asked(), error))?;
+        counted.responded(response.status());
+        if response.status() == StatusCode::UNAUTHORIZED {
+            self.0.connections.not_accepted();
+        }
+        Ok(response)
     }
 }
 

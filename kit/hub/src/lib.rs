@@ -20,6 +20,7 @@
 //! - "Not found" is reported only on the API server's own word ([`CallError::is_absent`]), never on a proxy's page.
 //! - Credentials that change on disk are used without a restart: token files, and the certificates, keys and kubeconfigs
 //!   themselves. Files are compared by content.
+//! - Every request is counted, and at most once ([`register_requests`]).
 //! - No message of an error holds a token, a key, a password or the output of an exec plugin.
 
 mod access;
@@ -33,6 +34,7 @@ mod error;
 mod kubeconfig;
 mod lenient;
 mod overrides;
+mod requests;
 mod sizes;
 mod tls;
 mod values;
@@ -54,4 +56,5 @@ pub use kubeconfig::{
     namespace_of_context, server_address,
 };
 pub use overrides::Overrides;
+pub use requests::register_requests;
 pub use sizes::{LARGE_AT_ONCE, LONGEST_RESPONSE, LargeResponses, ResponseBound, USUAL_RESPONSE};

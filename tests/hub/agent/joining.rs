@@ -163,6 +163,8 @@ async fn what_the_agent_waits_for_is_said_where_users_look() {
         metrics.contains("berth_agent_waiting{reason=\"CSRPending\"} 1"),
         "{metrics}"
     );
+    let csr_created = "rest_client_requests_total{code=\"201\",host=\"";
+    assert!(metrics.contains(csr_created), "{metrics}");
 
     let csr = world.pending().await;
     world.decide(&csr, "Denied").await;

@@ -50,6 +50,7 @@ async fn every_replica_is_a_gate_and_one_of_them_leads() {
         "controller_runtime_webhook_requests_total{",
         "controller_runtime_reconcile_total{",
         "leader_election_master_status{",
+        "rest_client_requests_total{",
     ] {
         assert!(metrics.contains(name), "{name}: {metrics}");
         assert!(scrape(&cluster, first_port).await.contains(name), "{name}");

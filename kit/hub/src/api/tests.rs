@@ -6,6 +6,7 @@ use futures::{StreamExt, stream};
 use http::HeaderValue;
 use http_body_util::{Full, StreamBody};
 use hyper::body::Frame;
+use prometheus::proto::MetricFamily;
 use tower::service_fn;
 
 use super::*;
@@ -185,4 +186,62 @@ async fn an_answer_that_is_not_what_was_asked_for_is_an_error() {
     );
     let error = hub.call(Call::get("no path")).await.unwrap_err();
     assert!(matches!(error.cause(), Cause::NotSent(_)), "{error}");
+}
+
+/// The requests to this server that the process counted so far: code, method and number.
+fn counted(host: &str) -> Vec<(String, String, u64)> {
+    let registry = prometheus::Registry::new();
+    crate::register_requests(&registry).unwrap();
+    let mut counted = Vec::new();
+    for series in registry.gather().iter().flat_map(MetricFamily::get_metric) {
+        let label = |name| {
+            let pair = series.get_label().iter().find(|it| it.name() == name);
+            pair.unwrap().value().to_owned()
+        };
+        if label("host") == host {
+            let count = series.get_counter().get_value() as u64;
+            counted.push((label("code"), label("method"), count));
+        }
+    }
+    counted.sort();
+    counted
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_request_is_counted_as_client_go_counts_it() {
+    let service = service_fn(|request: Request<RequestBody>| async move {
+        let code = match request.uri().path() {
+            "/late" => std::future::pending().await,
+            "/closed" => return Err(BoxError::from("connection refused")),
+            "/no" => 403,
+            _ => 200,
+        };
+        let response = Response::builder().status(code);
+        let body = ResponseBody::boxed(Full::new(Bytes::from_static(b"{}")));
+        Ok(response.body(body).unwrap())
+    });
+    let hub = HubApi::over(Pool {
+        service: BoxCloneSyncService::new(service),
+        server: "https://counted.example.com:6443".to_owned(),
+    });
+    let path = |path: &'static str| Call::get(path).within(Duration::from_secs(3));
+    hub.call(path("/yes")).await.unwrap();
+    hub.clone().stream(path("/yes")).await.unwrap();
+    hub.call(path("/no")).await.unwrap_err();
+    hub.call(path("/closed")).await.unwrap_err();
+    hub.call(path("/late")).await.unwrap_err();
+    hub.call(Call::post("/no", "{}")).await.unwrap_err();
+    let given_up = hub.call(path("/late"));
+    assert!(timeout(Duration::from_secs(1), given_up).await.is_err());
+    let error = hub.call(path("/a path")).await.unwrap_err();
+    assert!(matches!(error.cause(), Cause::NotSent(_)), "{error}");
+    let expected = [
+        ("200", "GET", 2),
+        ("403", "GET", 1),
+        ("403", "POST", 1),
+        ("<error>", "GET", 3),
+    ];
+    let expected =
+        expected.map(|(code, method, count)| (code.to_owned(), method.to_owned(), count));
+    assert_eq!(counted("counted.example.com:6443"), expected);
 }
