@@ -43,7 +43,7 @@ use crate::registration::{Registered, Registration};
 use crate::store::{Secrets, Store};
 
 pub use metrics::Counts;
-pub use settings::{Clock, Settings};
+pub use settings::{Clock, Settings, VERSION};
 pub use standing::{Standing, State, Wait};
 
 /// The API servers of an agent.

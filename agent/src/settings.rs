@@ -10,6 +10,9 @@ use berth_agent_core::claims::ClaimSettings;
 use berth_agent_core::cluster::Wish;
 use jiff::{SignedDuration, Timestamp};
 
+/// The version that the agent reports.
+pub const VERSION: &str = concat!("v", env!("CARGO_PKG_VERSION"));
+
 /// The settings of the agent.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -64,7 +67,10 @@ impl Settings {
             wish: Wish::default(),
             expiration_seconds: None,
             probe_period: Duration::from_secs(60),
-            claims: ClaimSettings::default(),
+            claims: ClaimSettings {
+                agent_version: Some(VERSION.to_owned()),
+                ..ClaimSettings::default()
+            },
             cluster_claims: true,
             cluster_properties: false,
             addons: None,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
-use berth_agent::{Clock, Settings};
+use berth_agent::{Clock, Settings, VERSION};
 use berth_agent_core::addons::Driver;
 use berth_agent_core::claims::ClaimSettings;
 use berth_agent_core::cluster::Wish;
@@ -322,6 +322,7 @@ impl Args {
                         .filter(|it| !it.is_empty())
                         .cloned()
                         .collect(),
+                    agent_version: Some(VERSION.to_owned()),
                 },
                 cluster_claims: gates.cluster_claim,
                 cluster_properties: gates.cluster_property,

@@ -15,6 +15,12 @@ const RESERVED: [&str; 4] = [
     "product.open-cluster-management.io",
 ];
 
+/// The version of the agent, such as `v0.1.0`. Not in OCM, whose agent replaces all claims when it takes over.
+///
+/// The hub learns it from nothing else: field managers and Leases have no versions. It counts as reserved, and wins over an object of this
+/// name.
+pub const AGENT_VERSION: &str = "agent-version.berth.open-cluster-management.io";
+
 /// The longest name in characters, from the schema of ManagedCluster.
 const LONGEST_NAME: usize = 253;
 
@@ -28,6 +34,8 @@ pub struct ClaimSettings {
     pub max_custom: usize,
     /// Claims whose names end so count as reserved.
     pub reserved_suffixes: Vec<String>,
+    /// The value of [`AGENT_VERSION`]. `None`: the agent adds no claim of its own.
+    pub agent_version: Option<String>,
 }
 
 /// A ClusterClaim or a ClusterProperty of the managed cluster.
@@ -57,11 +65,12 @@ impl Default for ClaimSettings {
         Self {
             max_custom: 20,
             reserved_suffixes: Vec::new(),
+            agent_version: None,
         }
     }
 }
 
-/// Chooses the claims to report. A property wins over a claim of its name.
+/// Chooses the claims to report. A property wins over a claim of its name, and the agent's version over both.
 #[must_use]
 pub fn choose<'a>(
     properties: impl IntoIterator<Item = Claim<'a>>,
@@ -72,6 +81,9 @@ pub fn choose<'a>(
     let mut by_name: BTreeMap<&str, &str> = BTreeMap::new();
     for claim in properties.into_iter().chain(claims).filter(shown) {
         by_name.entry(claim.name).or_insert(claim.value);
+    }
+    if let Some(version) = &settings.agent_version {
+        by_name.insert(AGENT_VERSION, version);
     }
 
     let mut chosen = Claims::default();
@@ -99,6 +111,7 @@ pub fn choose<'a>(
 impl ClaimSettings {
     fn is_reserved(&self, name: &str) -> bool {
         RESERVED.contains(&name)
+            || name == AGENT_VERSION
             || self
                 .reserved_suffixes
                 .iter()
@@ -188,6 +201,45 @@ mod tests {
     }
 
     #[test]
+    fn the_version_of_the_agent_is_reported_whatever_else_is() {
+        let settings = |max_custom| ClaimSettings {
+            max_custom,
+            agent_version: Some("v1.2.3".to_owned()),
+            ..ClaimSettings::default()
+        };
+        for (claims, max_custom, expected) in [
+            (
+                &[][..],
+                20,
+                &["agent-version.berth.open-cluster-management.io=v1.2.3"][..],
+            ),
+            (
+                &[claim("id.k8s.io", "c1"), claim("a", "b")],
+                0,
+                &[
+                    "agent-version.berth.open-cluster-management.io=v1.2.3",
+                    "id.k8s.io=c1",
+                ],
+            ),
+            (
+                &[claim(AGENT_VERSION, "of a user"), claim("a", "b")],
+                1,
+                &[
+                    "agent-version.berth.open-cluster-management.io=v1.2.3",
+                    "a=b",
+                ],
+            ),
+        ] {
+            let chosen = choose([], claims.iter().copied(), &settings(max_custom));
+            let pairs = chosen.reported.iter();
+            let pairs: Vec<_> = pairs
+                .map(|it| format!("{}={}", it.name, it.value))
+                .collect();
+            assert_eq!(pairs, expected, "{claims:?}");
+        }
+    }
+
+    #[test]
     fn a_property_wins_over_a_claim_and_a_label_hides_both() {
         let hidden = Claim {
             is_spoke_only: true,
@@ -243,7 +295,7 @@ mod tests {
         ) {
             claims.sort();
             claims.dedup_by(|one, other| one.0 == other.0);
-            let settings = ClaimSettings { max_custom, reserved_suffixes: vec![".corp".to_owned()] };
+            let settings = ClaimSettings { max_custom, reserved_suffixes: vec![".corp".to_owned()], agent_version: None };
             let forward = choose([], claims.iter().map(|(name, value)| claim(name, value)), &settings);
             let backward = choose([], claims.iter().rev().map(|(name, value)| claim(name, value)), &settings);
             prop_assert_eq!(&forward, &backward);

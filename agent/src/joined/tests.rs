@@ -309,6 +309,11 @@ async fn of_very_many_and_very_large_claims_the_first_that_the_hub_allows_are_re
     let names: Vec<_> = reported.iter().map(|it| it["name"].clone()).collect();
     let kept = (0..23).filter(|it| ![2, 3, 4].contains(it));
     let kept = kept.map(|number| format!("claim-{number:05}"));
-    let expected: Vec<_> = ["id.k8s.io".to_owned()].into_iter().chain(kept).collect();
+    let reserved = [
+        "agent-version.berth.open-cluster-management.io",
+        "id.k8s.io",
+    ];
+    let reserved = reserved.into_iter().map(str::to_owned);
+    let expected: Vec<_> = reserved.chain(kept).collect();
     assert_eq!(names, expected);
 }

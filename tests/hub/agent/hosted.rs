@@ -24,12 +24,13 @@ async fn a_hosted_agent_reports_another_cluster_and_keeps_its_secrets_at_home() 
     let agent = world.joined(&["--spoke-kubeconfig", kubeconfig]).await;
     let cluster = world
         .reported("its claim", |it| {
-            it["status"]["clusterClaims"][0]["value"] == "hosted"
+            it["status"]["clusterClaims"][1]["value"] == "hosted"
         })
         .await;
     assert_eq!(
         cluster["status"]["clusterClaims"].as_array().unwrap().len(),
-        1
+        2,
+        "with the version of the agent"
     );
     let secret = world.hub_secret().await;
     assert_eq!(text(&secret, "cluster-name"), world.name);

@@ -27,6 +27,12 @@ fn node(name: &str, cpu: &str) -> Value {
     })
 }
 
+/// The version of the agent, as it reports it.
+const VERSION: &str = concat!(
+    "agent-version.berth.open-cluster-management.io=v",
+    env!("CARGO_PKG_VERSION")
+);
+
 /// The claims in the status of a ManagedCluster, each as `name=value`.
 fn claims(cluster: &Value) -> Vec<String> {
     let claims = cluster["status"]["clusterClaims"].as_array();
@@ -92,13 +98,15 @@ async fn kinds_that_are_not_served_yet_are_reported_once_they_are() {
         admin.post(CLAIMS, &claim(name, value)).await.unwrap().ok();
     }
     world
-        .reported("both", |it| claims(it) == ["a=property", "b=1"])
+        .reported("both", |it| claims(it) == [VERSION, "a=property", "b=1"])
         .await;
     let other = json!({"spec": {"value": "2"}});
     let changed = admin.merge(&format!("{CLAIMS}/b"), &other).await.unwrap();
     assert_eq!(changed.code, 200, "{changed:?}");
     world
-        .reported("the change", |it| claims(it) == ["a=property", "b=2"])
+        .reported("the change", |it| {
+            claims(it) == [VERSION, "a=property", "b=2"]
+        })
         .await;
     let is_told = |line: &Value| line["claim"] == "large";
     agent.logs(is_told).await;
@@ -135,7 +143,9 @@ async fn nodes_and_claims_are_reported_as_they_change() {
     }
     let agent = world.joined(&["--max-custom-cluster-claims=2"]).await;
     let cluster = world
-        .reported("claims", |it| claims(it) == ["id.k8s.io=1", "a=3", "b=2"])
+        .reported("claims", |it| {
+            claims(it) == [VERSION, "id.k8s.io=1", "a=3", "b=2"]
+        })
         .await;
     assert_eq!(
         cluster["status"]["capacity"],
@@ -154,7 +164,7 @@ async fn nodes_and_claims_are_reported_as_they_change() {
         .ok();
     world
         .reported("other claims", |it| {
-            claims(it) == ["id.k8s.io=1", "b=2", "c=4"]
+            claims(it) == [VERSION, "id.k8s.io=1", "b=2", "c=4"]
         })
         .await;
     world
@@ -184,7 +194,7 @@ async fn nodes_and_claims_are_reported_as_they_change() {
             .ok();
     }
     world
-        .reported("no claims", |it| claims(it).is_empty())
+        .reported("no claims but its own", |it| claims(it) == [VERSION])
         .await;
     drop(agent);
 }
