@@ -1,14 +1,19 @@
 //! `berth version`: the versions of this program, of the hub, and of what runs there.
 
+mod agents;
+
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use berth_api::groups;
+use berth_hub::object_path;
 use berth_manifests::HUB_NAMESPACE;
 use berth_rules::display::Lines;
 use k8s_openapi::api::apps::v1::Deployment;
 use serde::Serialize;
 use serde_json::Value;
 
+use self::agents::{Agents, Counting};
 use crate::doctor::{CONTROLLER, WEBHOOK};
 use crate::failure::CommandError;
 use crate::flags::{DocumentArgs, DocumentFormat};
@@ -21,8 +26,9 @@ const CLIENT: &str = concat!("v", env!("CARGO_PKG_VERSION"));
 
 /// Print the versions of this program and of the hub
 ///
-/// Of the hub it prints the version of Kubernetes, and image and replicas of gate and controller. It warns if their version is more than one
-/// minor version away from this program's. Without a kubeconfig it prints the version of this program only.
+/// Of the hub it prints the version of Kubernetes, image and replicas of gate and controller, and how many agents of the clusters that have
+/// joined are of which version. OCM's agents report no version. It warns if gate and controller are more than one minor version away from
+/// this program, or agents from them. Without a kubeconfig it prints the version of this program only.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -71,6 +77,12 @@ struct Hub {
     #[serde(skip_serializing_if = "Option::is_none")]
     kubernetes: Option<String>,
     components: Vec<Component>,
+    /// Missing if the hub has no ManagedClusters, or the user may not list them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agents: Option<Agents>,
+    /// Why the agents were not counted.
+    #[serde(skip)]
+    not_counted: Option<String>,
 }
 
 /// A Deployment of Berth.
@@ -107,8 +119,7 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
             Err(why) => failure = Some(why),
         }
     }
-    let components = versions.hub.iter().flat_map(|hub| &hub.components);
-    versions.warnings = components.filter_map(skew).collect();
+    versions.warnings = versions.hub.as_ref().map(Hub::warnings).unwrap_or_default();
     versions.print(args.output.format)?;
     match failure {
         None => Ok(ExitCode::SUCCESS),
@@ -128,13 +139,36 @@ async fn of_hub(args: &HubArgs) -> Result<Option<Hub>, CommandError> {
         let found = hub.get_value::<Deployment>(within, deployment).await?;
         components.extend(found.map(|it| component(name, deployment, &it)));
     }
+    let (agents, not_counted) = match agents(&hub).await {
+        Ok(agents) => (agents, None),
+        // The rest is worth printing for a user who may not list clusters.
+        Err(why) if why.is_forbidden() => (None, Some(why.to_string())),
+        Err(why) => return Err(why),
+    };
     Ok(Some(Hub {
         server: hub.server().to_owned(),
         kubernetes: answered
             .version
             .map(|(major, minor)| format!("{major}.{minor}")),
         components,
+        agents,
+        not_counted,
     }))
+}
+
+/// Counts the agents, page by page; `None` if the hub does not serve ManagedClusters.
+async fn agents(hub: &HubConnection) -> Result<Option<Agents>, CommandError> {
+    let mut counting = Counting::default();
+    let mut take = |cluster: Option<Value>| match cluster {
+        Some(cluster) => counting.add(&cluster),
+        None => counting = Counting::default(),
+    };
+    let kind = (groups::CLUSTER, "v1", groups::MANAGED_CLUSTERS);
+    match hub.each_at(object_path(kind, "", ""), &mut take).await {
+        Ok(()) => Ok(Some(counting.done())),
+        Err(CommandError::NoHub { .. }) => Ok(None),
+        Err(why) => Err(why),
+    }
 }
 
 fn component(name: &'static str, deployment: &str, object: &Value) -> Component {
@@ -163,12 +197,18 @@ fn numbers(version: &str) -> Option<(u64, u64)> {
     Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
 }
 
+/// Returns true if two versions are more than one minor version apart. Of a text that is no version nothing is known.
+fn is_far(one: &str, other: &str) -> bool {
+    let (Some(one), Some(other)) = (numbers(one), numbers(other)) else {
+        return false;
+    };
+    one.0 != other.0 || one.1.abs_diff(other.1) > 1
+}
+
 /// Returns a warning, if a component is more than one minor version away from this program.
 fn skew(component: &Component) -> Option<String> {
     let version = component.version.as_deref()?;
-    let (ours, theirs) = (numbers(CLIENT)?, numbers(version)?);
-    let is_near = ours.0 == theirs.0 && ours.1.abs_diff(theirs.1) <= 1;
-    (!is_near).then(|| {
+    is_far(CLIENT, version).then(|| {
         format!(
             "this program is {CLIENT}, and the {} is {version}: use a program of at most one minor version away (SECURITY.md)",
             component.name
@@ -206,6 +246,20 @@ impl Versions {
 // === impl Hub ===
 
 impl Hub {
+    fn warnings(&self) -> Vec<String> {
+        let mut warnings: Vec<_> = self.components.iter().filter_map(skew).collect();
+        // Agents are served by the controller; it is upgraded with the gate.
+        let versions = self.components.iter().rev();
+        let mut versions = versions.filter_map(|it| Some((it.name, it.version.as_deref()?)));
+        if let (Some(agents), Some((name, version))) = (&self.agents, versions.next()) {
+            warnings.extend(agents.skews(name, version));
+        }
+        if let Some(why) = &self.not_counted {
+            warnings.push(format!("the agents are not counted: {why}"));
+        }
+        warnings
+    }
+
     fn print(&self, out: &mut impl Write) -> io::Result<()> {
         let kubernetes = self.kubernetes.as_deref().unwrap_or("unknown");
         writeln!(
@@ -214,7 +268,8 @@ impl Hub {
             self.server
         )?;
         if self.components.is_empty() {
-            return writeln!(out, "Berth is not installed there: berth init");
+            writeln!(out, "Berth is not installed there: berth init")?;
+            return self.print_agents(out);
         }
         let mut table = Table::new(&["COMPONENT", "AVAILABLE", "IMAGE"]);
         for component in &self.components {
@@ -224,7 +279,12 @@ impl Hub {
                 component.image.clone(),
             ]);
         }
-        table.write(out, true, &[])
+        table.write(out, true, &[])?;
+        self.print_agents(out)
+    }
+
+    fn print_agents(&self, out: &mut impl Write) -> io::Result<()> {
+        self.agents.as_ref().map_or(Ok(()), |it| it.print(out))
     }
 }
 

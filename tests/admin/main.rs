@@ -29,5 +29,6 @@ mod placement;
 mod replica_sets;
 mod sets;
 mod unlabelled;
+mod version;
 mod walkthrough;
 mod work;
