@@ -12,6 +12,7 @@ mod agent_status;
 mod ask;
 mod bootstrap;
 mod can_i;
+mod cluster_change;
 mod clusterset;
 mod command;
 pub mod complete;

@@ -19,7 +19,7 @@ use self::write::Due;
 use crate::complete;
 use crate::hub::{HubArgs, HubConnection};
 use crate::outcomes::{Outcomes, WriteArgs};
-use crate::targets::{chosen, cluster_name, distinct, selector};
+use crate::targets::{chosen, names_and_changes, selector};
 
 /// Add, replace and remove taints of clusters
 ///
@@ -119,26 +119,11 @@ fn verb(added: usize, removed: usize) -> &'static str {
 impl Args {
     /// Returns the names and the changes. Nothing has been sent to the hub yet.
     fn parsed(&self) -> Result<(Vec<String>, Changes), String> {
-        let first = self.words.iter().position(|word| is_change(word));
-        let (names, changes) = self.words.split_at(first.unwrap_or(self.words.len()));
-        if changes.is_empty() {
-            return Err("at least one taint update is required, such as KEY=VALUE:EFFECT; without a key to choose: berth cordon".to_owned());
-        }
-        if let Some(word) = changes.iter().find(|word| !is_change(word)) {
-            return Err(format!(
-                "all clusters must be specified before taint changes: {word}"
-            ));
-        }
-        let named = !names.is_empty();
-        let others = self.all || self.selector.is_some();
-        if named == others {
-            return Err(
-                "name clusters, or select them with --all or --selector, but not both".to_owned(),
-            );
-        }
-        let parse = |name: &str| cluster_name(name).map_err(|why| format!("{name:?}: {why}"));
-        let names: Result<Vec<String>, String> = distinct(names).into_iter().map(parse).collect();
-        Ok((names?, Changes::parse(changes, self.overwrite)?))
+        let is_selected = self.all || self.selector.is_some();
+        let missing = "at least one taint update is required, such as KEY=VALUE:EFFECT; without a key to choose: berth cordon";
+        let (names, changes) =
+            names_and_changes(&self.words, is_change, is_selected, "taint", missing)?;
+        Ok((names, Changes::parse(changes, self.overwrite)?))
     }
 }
 

@@ -86,6 +86,38 @@ impl ClusterNames {
     }
 }
 
+/// Splits the words of a command line into names of clusters and the changes that follow them, as kubectl does. `is_selected`: the line
+/// also selects clusters by a flag. `what` is what changes, and `missing` is the error of a line without a change.
+///
+/// # Errors
+/// The words are in another order, no change is among them, a name is invalid, or clusters are both named and selected, or neither.
+pub(crate) fn names_and_changes<'a>(
+    words: &'a [String],
+    is_change: fn(&str) -> bool,
+    is_selected: bool,
+    what: &str,
+    missing: &str,
+) -> Result<(Vec<String>, &'a [String]), String> {
+    let first = words.iter().position(|word| is_change(word));
+    let (names, changes) = words.split_at(first.unwrap_or(words.len()));
+    if changes.is_empty() {
+        return Err(missing.to_owned());
+    }
+    if let Some(word) = changes.iter().find(|word| !is_change(word)) {
+        return Err(format!(
+            "all clusters must be specified before {what} changes: {word}"
+        ));
+    }
+    if names.is_empty() != is_selected {
+        return Err(
+            "name clusters, or select them with --all or --selector, but not both".to_owned(),
+        );
+    }
+    let parse = |name: &str| cluster_name(name).map_err(|why| format!("{name:?}: {why}"));
+    let names: Result<Vec<String>, String> = distinct(names).into_iter().map(parse).collect();
+    Ok((names?, changes))
+}
+
 /// Returns each name once, in the given order.
 pub(crate) fn distinct<'a>(names: impl IntoIterator<Item = &'a String>) -> Vec<&'a str> {
     let mut distinct: Vec<&str> = Vec::new();

@@ -1,16 +1,14 @@
-//! Writes the taints of a cluster: reads them, decides, and writes unless the cluster has changed since.
+//! Writes the taints of a cluster.
 
 use std::io;
 
 use berth_api::ManagedCluster;
-use kube::ResourceExt;
 use serde_json::{Value, json};
 
-use crate::accept::target::no_such;
+use crate::cluster_change::{self, change, change_each};
 use crate::failure::CommandError;
 use crate::hub::{DryRun, HubConnection, Item};
 use crate::outcomes::Outcomes;
-use crate::retry::deciding_again;
 
 /// What is to be done with the taints of a cluster.
 pub(crate) enum Due {
@@ -20,46 +18,19 @@ pub(crate) enum Due {
     Write { taints: Vec<Value>, line: String },
 }
 
-/// Writes what `decide` makes of the taints of a cluster, and returns its line, and whether something was written. `read` is the cluster if it was
-/// read already.
+/// As [`change`], of what `decide` makes of the taints of a cluster.
 pub(crate) async fn write(
     hub: &HubConnection,
     name: &str,
-    mut read: Option<Item<ManagedCluster>>,
+    read: Option<Item<ManagedCluster>>,
     dry_run: DryRun,
     decide: impl Fn(&[Value]) -> Result<Due, CommandError>,
 ) -> Result<(bool, String), CommandError> {
-    deciding_again(async || {
-        let item = match read.take() {
-            Some(item) => item,
-            None => match hub.get::<ManagedCluster>(None, name).await? {
-                Some(item) => item,
-                None => return Err(no_such(hub, name).await),
-            },
-        };
-        match decide(stored(&item)?)? {
-            Due::Nothing(line) => Ok((false, line)),
-            Due::Write { taints, line } => {
-                // A merge patch without taints removes the field.
-                let taints = if taints.is_empty() {
-                    Value::Null
-                } else {
-                    Value::Array(taints)
-                };
-                let patch = json!({
-                    "metadata": {"resourceVersion": item.object.resource_version()},
-                    "spec": {"taints": taints},
-                });
-                hub.merge::<ManagedCluster>(None, name, None, patch, dry_run)
-                    .await?;
-                Ok((true, line))
-            }
-        }
-    })
-    .await
+    let decide = |cluster: &Value| Ok(patch(decide(stored(name, cluster)?)?));
+    change(hub, name, read, dry_run, decide).await
 }
 
-/// Writes what `decide` makes of the name and the taints of each cluster, and reports each.
+/// As [`change_each`], of what `decide` makes of the name and the taints of each cluster.
 ///
 /// # Errors
 /// Those of the output.
@@ -70,25 +41,33 @@ pub(crate) async fn write_each(
     outcomes: &mut Outcomes,
     decide: impl Fn(&str, &[Value]) -> Result<Due, CommandError>,
 ) -> io::Result<()> {
-    for (name, read) in clusters {
-        let written = write(hub, &name, read, dry_run, |taints| decide(&name, taints));
-        match written.await {
-            Ok((true, line)) => outcomes.done(&name, line)?,
-            Ok((false, line)) => outcomes.unchanged(&name, line)?,
-            Err(failure) => outcomes.failed(&name, failure)?,
+    let decide = |name: &str, cluster: &Value| Ok(patch(decide(name, stored(name, cluster)?)?));
+    change_each(hub, clusters, dry_run, outcomes, decide).await
+}
+
+fn patch(due: Due) -> cluster_change::Due {
+    match due {
+        Due::Nothing(line) => cluster_change::Due::Nothing(line),
+        Due::Write { taints, line } => {
+            // A merge patch without taints removes the field.
+            let taints = if taints.is_empty() {
+                Value::Null
+            } else {
+                Value::Array(taints)
+            };
+            let patch = json!({"spec": {"taints": taints}});
+            cluster_change::Due::Patch { patch, line }
         }
     }
-    Ok(())
 }
 
 /// Returns the taints as the hub sent them.
-fn stored(item: &Item<ManagedCluster>) -> Result<&[Value], CommandError> {
-    match &item.value["spec"]["taints"] {
+fn stored<'a>(name: &str, cluster: &'a Value) -> Result<&'a [Value], CommandError> {
+    match &cluster["spec"]["taints"] {
         Value::Null => Ok(&[]),
         Value::Array(taints) => Ok(taints),
         _ => Err(CommandError::Unreadable(format!(
-            "spec.taints of ManagedCluster {} is not a list",
-            item.name()
+            "spec.taints of ManagedCluster {name} is not a list"
         ))),
     }
 }
