@@ -9,6 +9,7 @@
 //! - It can be run again, also after an interruption: objects that are as they should be stay unchanged.
 
 mod clusteradm;
+mod components;
 mod facts;
 pub(crate) mod init;
 mod keep;
