@@ -16,7 +16,7 @@ use k8s_openapi::api::core::v1::{Namespace, Secret};
 use serde_json::{Value, json};
 
 use crate::failure::CommandError;
-use crate::hub::{ClusterArgs, HubConnection, title};
+use crate::hub::{ClusterArgs, DryRun, HubConnection, title};
 use crate::join::objects::{
     BOOTSTRAP_SECRET, DEPLOYMENT, HUB_SECRET, NAMESPACE, cluster_in, cluster_of,
 };
@@ -212,12 +212,13 @@ fn parts() -> Vec<Value> {
 
 /// Removes an object, and says so. Returns false if it does not exist.
 async fn remove(cluster: &HubConnection, object: &Value, dry_run: bool) -> anyhow::Result<bool> {
-    let removed = match dry_run {
-        true => cluster.exists(object).await?,
-        false => cluster.remove(object).await?,
+    let dry_run = match dry_run {
+        true => DryRun::Client,
+        false => DryRun::None,
     };
+    let removed = cluster.remove(object, dry_run).await?;
     if removed {
-        let suffix = if dry_run { " (dry run)" } else { "" };
+        let suffix = dry_run.suffix();
         writeln!(io::stdout(), "{} deleted{suffix}", title(object))?;
     }
     Ok(removed)

@@ -113,7 +113,7 @@ impl Issuer<'_> {
                 expires: Some(expires.to_string()),
             });
         }
-        let removed = self.hub.remove(&object).await;
+        let removed = self.hub.remove(&object, DryRun::None).await;
         let left = match removed {
             Ok(_) => "the Secret was deleted again".to_owned(),
             Err(failure) => {

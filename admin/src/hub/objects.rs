@@ -2,7 +2,7 @@
 
 use berth_api::path::object_path;
 use berth_hub::{APPLY_PATCH, Answer, Call, CallError, METADATA, optional};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{DryRun, HubConnection};
 use crate::failure::CommandError;
@@ -103,9 +103,37 @@ impl HubConnection {
         Ok(self.version(object).await?.is_some())
     }
 
-    /// Deletes an object. Returns false if it does not exist.
-    pub(crate) async fn remove(&self, object: &Value) -> Result<bool, CommandError> {
-        let answer = self.call(Call::delete(Place::of(object)?.path(), "")).await;
+    /// Deletes an object. Returns false if it does not exist. With [`DryRun::Client`] the object is only read.
+    pub(crate) async fn remove(
+        &self,
+        object: &Value,
+        dry_run: DryRun,
+    ) -> Result<bool, CommandError> {
+        if dry_run == DryRun::Client {
+            return self.exists(object).await;
+        }
+        self.remove_at(Place::of(object)?.path(), None, dry_run)
+            .await
+    }
+
+    /// Deletes the object at a path, if its uid is the given one. Returns false if it does not exist. With [`DryRun::Client`] nothing is
+    /// sent.
+    pub(crate) async fn remove_at(
+        &self,
+        path: String,
+        uid: Option<&str>,
+        dry_run: DryRun,
+    ) -> Result<bool, CommandError> {
+        let mut options = json!({"kind": "DeleteOptions", "apiVersion": "v1"});
+        match dry_run {
+            DryRun::None => {}
+            DryRun::Client => return Ok(true),
+            DryRun::Server => options["dryRun"] = json!(["All"]),
+        }
+        if let Some(uid) = uid {
+            options["preconditions"] = json!({"uid": uid});
+        }
+        let answer = self.call(Call::delete(path, options.to_string())).await;
         let answer = optional(answer).map_err(|error| self.failure(&error))?;
         Ok(answer.is_some())
     }
@@ -227,7 +255,6 @@ const RESOURCES: [(&str, &str); 19] = [
 #[cfg(test)]
 mod tests {
     use berth_manifests::{Hub, Manifest, Mode, files};
-    use serde_json::json;
 
     use super::*;
 

@@ -72,7 +72,7 @@ pub(super) async fn remove(
     dry_run: DryRun,
 ) -> anyhow::Result<()> {
     for object in objects {
-        if dry_run != DryRun::None || hub.remove(object).await? {
+        if hub.remove(object, dry_run).await? {
             writeln!(
                 io::stdout(),
                 "{} deleted{}",
@@ -137,7 +137,7 @@ pub(super) async fn remove_namespace(hub: &HubConnection, dry_run: DryRun) -> an
         return Ok(());
     }
     let object = files::NAMESPACE.documents().swap_remove(0);
-    if dry_run != DryRun::None || hub.remove(&object).await? {
+    if hub.remove(&object, dry_run).await? {
         writeln!(
             io::stdout(),
             "{} deleted{}",
