@@ -114,6 +114,22 @@ pub fn namespace_of_context(access: &Access) -> Option<String> {
     named.context.as_ref()?.namespace.clone()
 }
 
+/// The name of the chosen context's cluster. `None`: a flag names another API server, or no kubeconfig can be used. Blocks on files.
+pub fn cluster_of_context(access: &Access) -> Option<String> {
+    cluster_named(access, &Environment::of_process())
+}
+
+fn cluster_named(access: &Access, environment: &Environment) -> Option<String> {
+    if access.overrides.server.is_some() {
+        return None;
+    }
+    let kubeconfig = found(access, environment).ok()??.kubeconfig;
+    let context = chosen(&kubeconfig, access).ok()?;
+    let named = kubeconfig.contexts.iter().find(|it| it.name == context)?;
+    let cluster = &named.context.as_ref()?.cluster;
+    (!cluster.is_empty()).then(|| cluster.clone())
+}
+
 /// Reads the API server that a kubeconfig names. Blocks on the file. `name`: the flag that names the file.
 ///
 /// # Errors

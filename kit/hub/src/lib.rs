@@ -52,8 +52,8 @@ pub use call::{
 };
 pub use error::{CallError, Cause, Details, Refusal, StatusCause, causes, optional};
 pub use kubeconfig::{
-    Authorities, Endpoint, ServerAddress, contexts, endpoint, endpoint_in, files,
-    namespace_of_context, server_address,
+    Authorities, Endpoint, ServerAddress, cluster_of_context, contexts, endpoint, endpoint_in,
+    files, namespace_of_context, server_address,
 };
 pub use overrides::Overrides;
 pub use requests::register_requests;

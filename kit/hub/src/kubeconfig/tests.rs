@@ -24,6 +24,20 @@ fn server(access: &Access, environment: &Environment) -> String {
     )
 }
 
+#[test]
+fn the_cluster_of_the_context_has_a_name_unless_a_flag_names_another_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = kubeconfig(&folder, "a", "https://a:1");
+    let named = |access: &Access| cluster_named(access, &Environment::default());
+    let mut access = Access::of_command(Some(path));
+    assert_eq!(named(&access).as_deref(), Some("a"));
+    access.context = Some("b".to_owned());
+    assert_eq!(named(&access), None);
+    access.context = None;
+    access.overrides.server = Some("https://b:2".to_owned());
+    assert_eq!(named(&access), None);
+}
+
 /// The same in kubectl: `kubectl options`.
 #[test]
 fn flags_win_over_the_context() {
