@@ -6,6 +6,7 @@
 //! - A CustomResourceDefinition that has more than ours stays as it is; a version in which objects are stored is never dropped.
 //! - Registrations and policies are installed last, when the gate answers, and removed first.
 //! - What somebody has set in a Deployment (arguments, resources, replicas) stays.
+//! - The fleet stays, unless a user asks for a purge and types the name of the hub.
 //! - It can be run again, also after an interruption: objects that are as they should be stay unchanged.
 
 mod clusteradm;
@@ -14,6 +15,7 @@ mod facts;
 pub(crate) mod init;
 mod keep;
 mod preview;
+mod purge;
 mod refusals;
 mod rollout;
 mod steps;

@@ -1,6 +1,8 @@
 //! `berth init`, `berth upgrade`, `berth uninstall` and `berth version`: a hub on which nothing is installed, and what a node does with
 //! the Deployments.
 
+mod purge;
+
 use serde_json::{Value, json};
 
 use berth_manifests::{Hub, Mode};

@@ -115,12 +115,30 @@ impl HubConnection {
         path: String,
         take: &mut impl FnMut(Option<Value>),
     ) -> Result<(), CommandError> {
+        self.each(path, None, take).await
+    }
+
+    /// As [`each_at`](Self::each_at); the hub sends only the metadata of the objects.
+    pub(crate) async fn each_metadata_at(
+        &self,
+        path: String,
+        take: &mut impl FnMut(Option<Value>),
+    ) -> Result<(), CommandError> {
+        self.each(path, Some(METADATA_LIST), take).await
+    }
+
+    async fn each(
+        &self,
+        path: String,
+        accept: Option<&'static str>,
+        take: &mut impl FnMut(Option<Value>),
+    ) -> Result<(), CommandError> {
         let mut pages = |page: Option<Vec<Value>>| match page {
             Some(page) => page.into_iter().for_each(|object| take(Some(object))),
             None => take(None),
         };
         let urls = kube::core::Request::new(path);
-        self.pages(&urls, ListParams::default(), None, &mut pages)
+        self.pages(&urls, ListParams::default(), accept, &mut pages)
             .await
             .map(drop)
     }

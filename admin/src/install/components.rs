@@ -62,7 +62,7 @@ pub(super) async fn existing(hub: &HubConnection, fleet: bool) -> Result<Vec<Val
     Ok(existing)
 }
 
-/// Removes these objects, in their order, and prints a line for each.
+/// Removes these objects, in their order, and prints a line for each. Returns how many there were.
 ///
 /// # Errors
 /// An object cannot be deleted. Those before it are.
@@ -70,7 +70,8 @@ pub(super) async fn remove(
     hub: &HubConnection,
     objects: &[Value],
     dry_run: DryRun,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<usize> {
+    let mut removed = 0;
     for object in objects {
         if hub.remove(object, dry_run).await? {
             writeln!(
@@ -79,9 +80,10 @@ pub(super) async fn remove(
                 title(object),
                 dry_run.suffix()
             )?;
+            removed += 1;
         }
     }
-    Ok(())
+    Ok(removed)
 }
 
 /// The objects of all modes, in the order of their removal, without the namespace. `fleet`: there are clusters, whose agents need the two

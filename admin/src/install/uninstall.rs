@@ -1,4 +1,4 @@
-//! `berth uninstall`: removes Berth from a hub, and keeps the fleet.
+//! `berth uninstall`: removes Berth from a hub, and keeps the fleet unless the user purges it.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -6,10 +6,11 @@ use std::process::ExitCode;
 use berth_api::ManagedCluster;
 
 use super::components;
+use super::purge::Purge;
 use crate::ask::{can_ask, confirmed};
 use crate::failure::CommandError;
 use crate::flags::DryRunArgs;
-use crate::hub::{DryRun, HubArgs, HubConnection};
+use crate::hub::{DryRun, HubArgs, HubConnection, Wait, wait};
 
 /// Remove Berth from a hub, and keep the clusters
 ///
@@ -18,7 +19,12 @@ use crate::hub::{DryRun, HubArgs, HubConnection};
 ///
 /// The CustomResourceDefinitions stay, and with them every ManagedCluster, set, placement and work; so do the namespaces and rights of the
 /// clusters, and the account of bootstrap tokens. Agents keep working, and find the hub as it was when Berth or OCM is installed again.
-/// Nothing here deletes a cluster: 'berth delete cluster' does.
+/// Nothing of this deletes a cluster: 'berth delete cluster' does, and so does --purge.
+///
+/// With --purge the fleet goes, too: while the controllers still run, every ManagedCluster, and with it the add-ons and ManifestWorks, which
+/// the agents remove from their clusters; then Berth, and the CustomResourceDefinitions with all their objects. The command asks for the name
+/// of the hub: the cluster of the kubeconfig's context, or else the host of the API server. It removes no finalizers: where agents do not run
+/// any more, it names the objects that wait, and stops at --timeout. It can be run again, and goes on with what is left.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -26,11 +32,26 @@ Examples:
   berth uninstall --dry-run
 
   # Remove without a question
-  berth uninstall --yes")]
+  berth uninstall --yes
+
+  # Show what --purge would delete, as the API server decides it
+  berth uninstall --purge --dry-run=server
+
+  # Remove Berth with all clusters, from a script
+  berth uninstall --purge --confirm my-hub")]
 pub struct Args {
     /// Do not ask
     #[arg(short, long)]
     yes: bool,
+    /// Also delete the clusters, with all other objects of the fleet, and the CustomResourceDefinitions. Asks for the name of the hub
+    #[arg(long)]
+    purge: bool,
+    /// The name of the hub, for --purge without a terminal. --yes does not replace it
+    #[arg(long, value_name = "NAME", requires = "purge")]
+    confirm: Option<String>,
+    /// Timeout of --purge, such as 300 (seconds) or 5m; 0 means no timeout
+    #[arg(long, value_name = "DURATION", value_parser = wait, default_value = "10m", requires = "purge")]
+    timeout: Wait,
     // Flags of clusteradm's 'clean': there is one hub, and no operator.
     #[arg(long, hide = true)]
     name: Option<String>,
@@ -48,6 +69,15 @@ pub struct Args {
 /// The hub cannot be used, what runs there is not of this command, or an object cannot be deleted.
 pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let dry_run = args.dry_run.mode;
+    if args.purge {
+        let purge = Purge {
+            confirm: args.confirm.as_deref(),
+            timeout: args.timeout.0,
+            dry_run,
+            hub: &args.hub,
+        };
+        return purge.run().await;
+    }
     let asks = !args.yes && dry_run == DryRun::None;
     if asks && !can_ask() {
         let why = "Error: without a terminal to confirm the removal on, add --yes; --dry-run shows what it removes";
