@@ -19,7 +19,8 @@ use serde_json::Value;
 pub(crate) use self::command::JoinCommand;
 use self::issue::{Issued, Issuer};
 use crate::failure::CommandError;
-use crate::hub::{DryRun, HubArgs, HubConnection, Wait, title, wait};
+use crate::flags::DryRunArgs;
+use crate::hub::{DryRun, HubArgs, HubConnection, Wait, title, unchecked, wait};
 use crate::join::hub::checked_url;
 
 /// The shortest lifetime that an API server accepts.
@@ -40,6 +41,9 @@ const LONGEST: Duration = Duration::from_secs(30 * 24 * 3600);
 /// Anyone with the token can ask the hub to accept a cluster until the token expires. With --use-bootstrap-token, deleting the
 /// Secret revokes it.
 #[derive(Debug, clap::Args)]
+#[command(mut_arg("dry_run", |arg| {
+    arg.help("Create nothing, and request no token: 'client' shows what would be created, 'server' also has the hub check it")
+}))]
 #[command(after_help = "\
 Examples:
   # A token for an hour
@@ -67,9 +71,8 @@ pub(crate) struct Args {
     /// The cluster's name in the command
     #[arg(long, value_name = "NAME")]
     cluster_name: Option<String>,
-    /// Create nothing, and show what would be created. No token is requested
-    #[arg(long)]
-    dry_run: bool,
+    #[command(flatten)]
+    dry_run: DryRunArgs,
     /// Output format: 'text' or 'json'
     #[arg(
         short,
@@ -108,13 +111,17 @@ pub(crate) async fn run(args: &Args, hub_args: &HubArgs) -> anyhow::Result<ExitC
         .map_err(|error| CommandError::Config(error.to_string()))?;
     let hub = HubConnection::of(hub_args).await?;
     hub.check_is_a_hub().await?;
-    let dry_run = if args.dry_run {
-        DryRun::Client
-    } else {
-        DryRun::None
-    };
+    let dry_run = args.dry_run.mode;
     create_account(&hub, dry_run).await?;
-    if args.dry_run {
+    if dry_run != DryRun::None {
+        if args.use_bootstrap_token {
+            let issuer = Issuer {
+                hub: &hub,
+                lifetime: args.token_lifetime.0,
+            };
+            let name = issuer.try_bootstrap_token(dry_run).await?;
+            writeln!(io::stderr(), "secret/{name} created{}", dry_run.suffix())?;
+        }
         writeln!(
             io::stderr(),
             "Nothing was changed, and no token was requested."
@@ -218,6 +225,11 @@ async fn create(hub: &HubConnection, object: &Value, dry_run: DryRun) -> Result<
     let words = match hub.create_missing(object, dry_run).await {
         Ok(true) => format!("{} created{}", title(object), dry_run.suffix()),
         Ok(false) => return Ok(()),
+        Err(failure)
+            if dry_run == DryRun::Server && hub.lacks_its_namespace(object, &failure).await? =>
+        {
+            format!("{}{}", unchecked(object), dry_run.suffix())
+        }
         Err(failure) if failure.is_forbidden() => {
             format!("Note: {} was not created: {failure}", title(object))
         }

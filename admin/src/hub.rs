@@ -19,7 +19,7 @@ pub(crate) use args::{ClusterArgs, NamespaceArgs, Wait, namespace, namespaced, w
 pub(crate) use calls::DryRun;
 pub(crate) use item::Item;
 pub(crate) use lists::Filter;
-pub(crate) use objects::{Applied, MANAGER, Place, title};
+pub(crate) use objects::{Applied, MANAGER, Place, title, unchecked};
 pub(crate) use peer::Peer;
 pub(crate) use probe::{Answered, Tried};
 pub(crate) use watch::Change;

@@ -24,6 +24,9 @@ mod waiting;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use berth_rules::display::Lines;
+use serde_json::Value;
+
 pub(crate) use self::args::Args;
 use self::args::VerificationArgs;
 use self::hub::{Named, VerifiedHub};
@@ -31,7 +34,7 @@ use self::objects::{Agent, yaml};
 use self::token::Token;
 use self::waiting::Joining;
 use crate::files;
-use crate::hub::{HubConnection, title};
+use crate::hub::{DryRun, HubConnection, title, unchecked};
 use crate::image::OF_THIS_RELEASE;
 
 /// The image in the manifests.
@@ -54,7 +57,8 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
     token.check()?;
     let hub = verified(args, &token).await?;
     let name = args.cluster_name.as_str();
-    let changes = !(args.dry_run || args.output_manifests);
+    let dry_run = args.dry_run.mode;
+    let changes = dry_run == DryRun::None && !args.output_manifests;
     if let Some(note) = hub.check_name(name).await? {
         writeln!(io::stderr(), "{note}")?;
     }
@@ -80,6 +84,9 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
             "Note: {} contains the token (Secret bootstrap-hub-kubeconfig)",
             path.display()
         )?;
+    }
+    if let Some(cluster) = cluster.as_ref().filter(|_| dry_run == DryRun::Server) {
+        return try_to_install(cluster, &objects, args.force_conflicts).await;
     }
     let Some(cluster) = cluster.filter(|_| changes) else {
         if args.output_file.is_none() {
@@ -111,6 +118,31 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let reached = joining.wait(until, args.timeout.0).await?;
     writeln!(io::stdout(), "{reached}")?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Has the API server check each object, and prints what it says. Nothing is written.
+async fn try_to_install(
+    cluster: &HubConnection,
+    objects: &[Value],
+    force: bool,
+) -> anyhow::Result<ExitCode> {
+    let mut code = ExitCode::SUCCESS;
+    let suffix = DryRun::Server.suffix();
+    for object in objects {
+        match place::try_to_install(cluster, object, force).await {
+            Ok(Some(applied)) => {
+                writeln!(io::stdout(), "{} {}{suffix}", title(object), applied.word())?;
+            }
+            Ok(None) => writeln!(io::stdout(), "{}{suffix}", unchecked(object))?,
+            Err(failure) => {
+                let line = format!("Error: {}: {failure}", title(object));
+                writeln!(io::stderr(), "{}", Lines(&line))?;
+                code = ExitCode::FAILURE;
+            }
+        }
+    }
+    writeln!(io::stderr(), "Nothing was changed.")?;
+    Ok(code)
 }
 
 /// Verifies the hub, and checks that the token may register a cluster.

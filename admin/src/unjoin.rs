@@ -16,6 +16,7 @@ use k8s_openapi::api::core::v1::{Namespace, Secret};
 use serde_json::{Value, json};
 
 use crate::failure::CommandError;
+use crate::flags::DryRunArgs;
 use crate::hub::{ClusterArgs, DryRun, HubConnection, title};
 use crate::join::objects::{
     BOOTSTRAP_SECRET, DEPLOYMENT, HUB_SECRET, NAMESPACE, cluster_in, cluster_of,
@@ -49,10 +50,16 @@ const COMPONENT: &str = "berth.open-cluster-management.io/component";
 ///
 /// The hub is not told. There, the cluster becomes Unknown after some minutes. To remove it, run on the hub: berth delete cluster NAME
 #[derive(Debug, clap::Args)]
+#[command(mut_arg("dry_run", |arg| {
+    arg.help("Remove nothing: 'client' shows what would be removed, 'server' also has the API server check each deletion")
+}))]
 #[command(after_help = "\
 Examples:
   # Show what would be removed
   berth unjoin --dry-run
+
+  # The same, as the API server decides about each deletion
+  berth unjoin --dry-run=server
 
   # Remove the agent of c1
   berth unjoin --cluster-name c1")]
@@ -63,14 +70,13 @@ pub struct Args {
     /// Also while ManifestWorks are applied to this cluster: what they deployed stays
     #[arg(long)]
     force: bool,
-    /// Change nothing, and show what would be removed
-    #[arg(long)]
-    dry_run: bool,
     // Flags of clusteradm: there is no operator, and nothing to write to a file.
     #[arg(long, hide = true, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     purge_operator: Option<bool>,
     #[arg(long, hide = true)]
     output_file: Option<String>,
+    #[command(flatten)]
+    dry_run: DryRunArgs,
     #[command(flatten)]
     cluster: ClusterArgs,
 }
@@ -81,6 +87,7 @@ pub struct Args {
 /// The managed cluster cannot be used, it has joined under another name, OCM's operator runs its agent, ManifestWorks are applied, or an
 /// object cannot be deleted.
 pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let dry_run = args.dry_run.mode;
     let cluster = HubConnection::of_cluster(&args.cluster).await?;
     let name = joined_as(&cluster).await?;
     check_name(args.cluster_name.as_deref(), name.as_deref())?;
@@ -88,9 +95,9 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
     check_works(&cluster, args.force, name.as_deref()).await?;
     let mut removed = 0;
     for object in parts() {
-        removed += usize::from(remove(&cluster, &object, args.dry_run).await?);
+        removed += usize::from(remove(&cluster, &object, dry_run).await?);
     }
-    removed += usize::from(remove_namespace(&cluster, args.dry_run).await?);
+    removed += usize::from(remove_namespace(&cluster, dry_run).await?);
     if removed == 0 {
         writeln!(
             io::stdout(),
@@ -98,8 +105,8 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
         )?;
         return Ok(ExitCode::SUCCESS);
     }
-    remove_definition(&cluster, args.dry_run).await?;
-    if args.dry_run {
+    remove_definition(&cluster, dry_run).await?;
+    if dry_run != DryRun::None {
         writeln!(io::stderr(), "Nothing was changed.")?;
     } else {
         let name = name.as_deref().unwrap_or("NAME");
@@ -211,11 +218,7 @@ fn parts() -> Vec<Value> {
 }
 
 /// Removes an object, and says so. Returns false if it does not exist.
-async fn remove(cluster: &HubConnection, object: &Value, dry_run: bool) -> anyhow::Result<bool> {
-    let dry_run = match dry_run {
-        true => DryRun::Client,
-        false => DryRun::None,
-    };
+async fn remove(cluster: &HubConnection, object: &Value, dry_run: DryRun) -> anyhow::Result<bool> {
     let removed = cluster.remove(object, dry_run).await?;
     if removed {
         let suffix = dry_run.suffix();
@@ -225,7 +228,7 @@ async fn remove(cluster: &HubConnection, object: &Value, dry_run: bool) -> anyho
 }
 
 /// Removes the namespace, if it is Berth's and nothing else runs in it.
-async fn remove_namespace(cluster: &HubConnection, dry_run: bool) -> anyhow::Result<bool> {
+async fn remove_namespace(cluster: &HubConnection, dry_run: DryRun) -> anyhow::Result<bool> {
     let Some(namespace) = cluster.get_value::<Namespace>(None, NAMESPACE).await? else {
         return Ok(false);
     };
@@ -255,7 +258,7 @@ async fn remove_namespace(cluster: &HubConnection, dry_run: bool) -> anyhow::Res
 }
 
 /// Removes the CustomResourceDefinition of AppliedManifestWorks, if none is left and no other agent uses it.
-async fn remove_definition(cluster: &HubConnection, dry_run: bool) -> anyhow::Result<()> {
+async fn remove_definition(cluster: &HubConnection, dry_run: DryRun) -> anyhow::Result<()> {
     let definition = &files::CRD_APPLIED_MANIFEST_WORKS.documents()[0];
     if !cluster.exists(definition).await? {
         return Ok(());

@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::authentication::v1::SelfSubjectReview;
 use k8s_openapi::api::core::v1::Secret;
 use ring::rand::{SecureRandom, SystemRandom};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::authorities;
 use crate::failure::CommandError;
@@ -44,6 +44,13 @@ pub(super) struct Issued {
     pub(super) expires: Option<String>,
 }
 
+/// A bootstrap token, and its Secret.
+struct BootstrapToken {
+    token: Token,
+    expires: Timestamp,
+    object: Value,
+}
+
 // === impl Issuer ===
 
 impl Issuer<'_> {
@@ -67,11 +74,57 @@ impl Issuer<'_> {
         })
     }
 
+    /// Has the hub check the Secret of a bootstrap token, as this dry run does. Returns the name that it would have.
+    ///
+    /// # Errors
+    /// The hub refuses the Secret.
+    pub(super) async fn try_bootstrap_token(
+        &self,
+        dry_run: DryRun,
+    ) -> Result<String, CommandError> {
+        let BootstrapToken { object, .. } = self.new_bootstrap_token()?;
+        self.hub
+            .create::<Secret>(Some(KUBE_SYSTEM), &object, dry_run)
+            .await?;
+        let name = object["metadata"]["name"].as_str();
+        Ok(name.unwrap_or_default().to_owned())
+    }
+
     /// Creates a bootstrap token, and checks that the API server accepts it.
     pub(super) async fn bootstrap_token(
         &self,
         address: &ServerAddress,
     ) -> Result<Issued, CommandError> {
+        let BootstrapToken {
+            token,
+            expires,
+            object,
+        } = self.new_bootstrap_token()?;
+        self.hub
+            .create::<Secret>(Some(KUBE_SYSTEM), &object, DryRun::None)
+            .await?;
+        if self.is_accepted(address, &token).await? {
+            return Ok(Issued {
+                token,
+                expires: Some(expires.to_string()),
+            });
+        }
+        let name = object["metadata"]["name"].as_str().unwrap_or_default();
+        let removed = self.hub.remove(&object, DryRun::None).await;
+        let left = match removed {
+            Ok(_) => "the Secret was deleted again".to_owned(),
+            Err(failure) => {
+                format!("the Secret {KUBE_SYSTEM}/{name} could not be deleted: {failure}")
+            }
+        };
+        Err(CommandError::Refused(format!(
+            "the API server of the hub does not accept bootstrap tokens; {left}: omit --use-bootstrap-token, or start the API server with \
+             --enable-bootstrap-token-auth"
+        )))
+    }
+
+    /// Makes a bootstrap token. Nothing is sent.
+    fn new_bootstrap_token(&self) -> Result<BootstrapToken, CommandError> {
         let (id, secret) = (random::<6>()?, random::<16>()?);
         let lifetime = SignedDuration::try_from(self.lifetime).unwrap_or(SignedDuration::MAX);
         let expires = Timestamp::now().saturating_add(lifetime);
@@ -103,27 +156,11 @@ impl Issuer<'_> {
             "metadata": {"name": name, "namespace": KUBE_SYSTEM, "labels": {"app": "cluster-manager"}},
             "data": data,
         });
-        self.hub
-            .create::<Secret>(Some(KUBE_SYSTEM), &object, DryRun::None)
-            .await?;
-        let token = Token::from(format!("{id}.{secret}"));
-        if self.is_accepted(address, &token).await? {
-            return Ok(Issued {
-                token,
-                expires: Some(expires.to_string()),
-            });
-        }
-        let removed = self.hub.remove(&object, DryRun::None).await;
-        let left = match removed {
-            Ok(_) => "the Secret was deleted again".to_owned(),
-            Err(failure) => {
-                format!("the Secret {KUBE_SYSTEM}/{name} could not be deleted: {failure}")
-            }
-        };
-        Err(CommandError::Refused(format!(
-            "the API server of the hub does not accept bootstrap tokens; {left}: omit --use-bootstrap-token, or start the API server with \
-             --enable-bootstrap-token-auth"
-        )))
+        Ok(BootstrapToken {
+            token: Token::from(format!("{id}.{secret}")),
+            expires,
+            object,
+        })
     }
 
     /// Returns true if the API server knows the user of a token.

@@ -68,6 +68,47 @@ impl HubConnection {
         self.ask(applying(object, force, DryRun::Server)?).await
     }
 
+    /// Returns what applying an object would do, or None if its namespace does not exist, so that the API server cannot check it yet.
+    /// Nothing is written.
+    ///
+    /// # Errors
+    /// As [`Self::apply`].
+    pub(crate) async fn try_to_apply(
+        &self,
+        object: &Value,
+        force: bool,
+    ) -> Result<Option<Applied>, CommandError> {
+        let before = self.stored(object).await?.map(content);
+        let tried = match self.apply_as_trial(object, force).await {
+            Ok(tried) => tried,
+            Err(failure) if self.lacks_its_namespace(object, &failure).await? => return Ok(None),
+            Err(failure) => return Err(failure),
+        };
+        Ok(Some(match before {
+            None => Applied::Created,
+            Some(before) if before == content(tried) => Applied::Unchanged,
+            Some(_) => Applied::Configured,
+        }))
+    }
+
+    /// Returns true if a write of this object failed only because its namespace does not exist.
+    ///
+    /// # Errors
+    /// The namespace cannot be read.
+    pub(crate) async fn lacks_its_namespace(
+        &self,
+        object: &Value,
+        failure: &CommandError,
+    ) -> Result<bool, CommandError> {
+        let namespace = &object["metadata"]["namespace"];
+        if !matches!(failure, CommandError::NotFound { .. }) || !namespace.is_string() {
+            return Ok(false);
+        }
+        let namespace =
+            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
+        Ok(!self.exists(&namespace).await?)
+    }
+
     /// Creates an object, unless it exists. Returns false if it exists.
     pub(crate) async fn create_missing(
         &self,
@@ -81,10 +122,12 @@ impl HubConnection {
             Err(failure) if failure.is_forbidden() => {}
             Err(failure) => return Err(failure),
         }
-        if dry_run != DryRun::None {
-            return Ok(true);
+        let mut path = format!("{}?fieldManager={MANAGER}", Place::of(object)?.collection());
+        match dry_run {
+            DryRun::None => {}
+            DryRun::Client => return Ok(true),
+            DryRun::Server => path.push_str("&dryRun=All"),
         }
-        let path = format!("{}?fieldManager={MANAGER}", Place::of(object)?.collection());
         match self.ask(Call::post(path, object.to_string())).await {
             Ok(_) => Ok(true),
             Err(failure) if failure.is_already_there() => Ok(false),
@@ -152,6 +195,28 @@ impl HubConnection {
         let answer = optional(answer).map_err(|error| self.failure(&error))?;
         answer.map(|answer| self.read(&answer)).transpose()
     }
+}
+
+/// Returns an object without what the API server keeps by itself.
+fn content(mut object: Value) -> Value {
+    if let Some(fields) = object.as_object_mut() {
+        fields.remove("status");
+    }
+    if let Some(metadata) = object["metadata"].as_object_mut() {
+        for kept in ["managedFields", "resourceVersion", "generation"] {
+            metadata.remove(kept);
+        }
+    }
+    object
+}
+
+/// The words for an object that a server dry run cannot check.
+pub(crate) fn unchecked(object: &Value) -> String {
+    let namespace = object["metadata"]["namespace"].as_str().unwrap_or_default();
+    format!(
+        "{} not checked: namespace {namespace} does not exist yet",
+        title(object)
+    )
 }
 
 fn applying(object: &Value, force: bool, dry_run: DryRun) -> Result<Call, CommandError> {

@@ -10,6 +10,7 @@ use super::hub::checked_url;
 use super::token::Token;
 use super::waiting::Until;
 use crate::accept::fingerprint::Fingerprint;
+use crate::flags::DryRunArgs;
 use crate::hub::{ClusterArgs, Wait, wait};
 
 /// The prefix of the annotations that an agent may set on its ManagedCluster.
@@ -31,6 +32,12 @@ const ANNOTATIONS: &str = "agent.open-cluster-management.io/";
 /// The command line of 'clusteradm join' works. Flags for operator, Helm, resources and labels have no effect, and a warning says so.
 /// Other modes than 'default', and registration by AWS or gRPC, are refused.
 #[derive(Debug, clap::Args)]
+#[command(mut_arg("dry_run", |arg| {
+    arg.help(
+        "Change nothing: verify the hub, and check the token and this cluster. 'client' prints the manifests, which contain the token; \
+         'server' has the API server of this cluster check each object",
+    )
+}))]
 #[command(after_help = "\
 Examples:
   # The command that 'berth get token' prints on the hub
@@ -40,7 +47,7 @@ Examples:
   berth join ... --image registry.example.com/berth:v0.1.0 --wait=joined
 
   # The token in a file, the CA in another one; check everything, but change nothing
-  berth join --hub-token-file token --hub-apiserver $HUB --ca-file ca.crt --cluster-name c1 --dry-run
+  berth join --hub-token-file token --hub-apiserver $HUB --ca-file ca.crt --cluster-name c1 --dry-run=server
 
   # For a GitOps tool
   berth join ... --output-manifests --output-file agent.yaml")]
@@ -71,9 +78,8 @@ pub struct Args {
     /// Timeout of --wait, such as 300 (seconds) or 5m; 0 means no timeout
     #[arg(long, value_name = "DURATION", value_parser = wait, default_value = "300")]
     pub(super) timeout: Wait,
-    /// Change nothing: verify the hub, check the token and this cluster, and print the manifests. They contain the token
-    #[arg(long)]
-    pub(super) dry_run: bool,
+    #[command(flatten)]
+    pub(super) dry_run: DryRunArgs,
     /// Change nothing and do not connect to this cluster: verify the hub, and print the manifests. They contain the token
     #[arg(long)]
     pub(super) output_manifests: bool,

@@ -62,18 +62,46 @@ pub(super) async fn install(
     object: &Value,
     force: bool,
 ) -> Result<Applied, CommandError> {
-    let is_shared = ["CustomResourceDefinition", "Namespace"]
-        .iter()
-        .any(|kind| object["kind"] == *kind);
-    if is_shared && cluster.exists(object).await? {
+    if is_shared(object) && cluster.exists(object).await? {
         return Ok(Applied::Unchanged);
     }
-    // The user has just named the content of the Secret.
-    let force = force || object["kind"] == "Secret";
-    match cluster.apply(object, force).await {
-        Err(failure) if failure.is_conflict() => Err(CommandError::Refused(format!(
+    let applied = cluster.apply(object, force || is_named(object)).await;
+    applied.map_err(with_remedy)
+}
+
+/// Returns what [`install`] would do, as the API server decides it, or None if the object's namespace does not exist yet.
+///
+/// # Errors
+/// Those of the managed cluster. A conflict names the flag that takes the fields over.
+pub(super) async fn try_to_install(
+    cluster: &HubConnection,
+    object: &Value,
+    force: bool,
+) -> Result<Option<Applied>, CommandError> {
+    if is_shared(object) && cluster.exists(object).await? {
+        return Ok(Some(Applied::Unchanged));
+    }
+    let tried = cluster.try_to_apply(object, force || is_named(object));
+    tried.await.map_err(with_remedy)
+}
+
+/// Returns true if others may depend on the object.
+fn is_shared(object: &Value) -> bool {
+    ["CustomResourceDefinition", "Namespace"]
+        .iter()
+        .any(|kind| object["kind"] == *kind)
+}
+
+/// Returns true for the Secret, whose content the user has just named.
+fn is_named(object: &Value) -> bool {
+    object["kind"] == "Secret"
+}
+
+fn with_remedy(failure: CommandError) -> CommandError {
+    match failure.is_conflict() {
+        true => CommandError::Refused(format!(
             "{failure}; --force-conflicts takes these fields over"
-        ))),
-        result => result,
+        )),
+        false => failure,
     }
 }

@@ -7,8 +7,9 @@ use serde_json::{Value, json};
 use crate::accept::{cluster_path, is_accepted, joins};
 use crate::house::{CLUSTERS, House};
 use crate::join::{Managed, NAMESPACE, OBJECTS, Printed, SHORT, cluster_name, with_object};
-use berth_testkit::cluster::{Credentials, Person};
+use berth_testkit::cluster::{Credentials, Person, fresh, rule};
 use berth_testkit::csr::Csr;
+use berth_testkit::transcript::words as words_of;
 
 /// The user of the token, who is the agent.
 async fn agent(
@@ -47,6 +48,23 @@ async fn the_printed_command_installs_the_agent_once_and_again() {
         "{output:?}"
     );
     assert!(!output.stderr.contains(printed.token()), "{output:?}");
+    assert!(!managed.has_namespace().await);
+
+    // The API server cannot check what is in a namespace before that exists.
+    let output = managed.types(&format!("{line} --dry-run=server")).await;
+    let said = output.ok();
+    for words in [
+        "namespace/open-cluster-management-agent created (server dry run)\n",
+        "clusterrole/open-cluster-management:berth-agent created (server dry run)\n",
+        "deployment/berth-agent not checked: namespace open-cluster-management-agent does not exist yet (server dry run)\n",
+    ] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    assert_eq!(said.lines().count(), OBJECTS);
+    assert!(
+        !format!("{said}{}", output.stderr).contains(printed.token()),
+        "{output:?}"
+    );
     assert!(!managed.has_namespace().await);
 
     let output = managed
@@ -120,6 +138,43 @@ async fn the_printed_command_installs_the_agent_once_and_again() {
         .filter(|line| line.ends_with("created") || line.ends_with("configured"))
         .collect();
     assert!(changed.is_empty(), "{output:?}");
+
+    // As a dry run: what would change is told from what stays.
+    let same = format!("{line} --feature-gates ClusterProperty=true --dry-run=server");
+    let output = managed.types(&same).await;
+    let said = output.ok();
+    assert_eq!(
+        said.matches(" unchanged (server dry run)\n").count(),
+        OBJECTS,
+        "{said}"
+    );
+    let other = format!("{same} --image registry.example.com/berth:v2");
+    let output = managed.types(&other).await;
+    let said = output.ok();
+    let words = "deployment/berth-agent configured (server dry run)\n";
+    assert!(said.contains(words), "{said}");
+    assert!(output.stderr.ends_with("Nothing was changed.\n"));
+    let deployment = managed.admin.get(path).await.unwrap();
+    let container = &deployment.ok()["spec"]["template"]["spec"]["containers"][0];
+    assert_eq!(container["image"], "registry.example.com/berth:v1");
+
+    // Whoever may not write gets each refusal of the API server.
+    let reader = managed.cluster.user(&fresh("reader"), &[]).await;
+    let reads = rule(&["get", "list"], "*", &["*"], &[]);
+    managed.cluster.grant(&reader, &[reads]).await;
+    let words = words_of(&other);
+    let args: Vec<&str> = words.iter().skip(1).map(String::as_str).collect();
+    let output = reader.berth(&args).await;
+    let error = output.failed();
+    for title in ["deployment/berth-agent", "role/berth-agent"] {
+        let refused = format!("Error: {title}: ");
+        let line = error.lines().find(|it| it.starts_with(&refused));
+        assert!(
+            line.is_some_and(|it| it.ends_with("(Forbidden)")),
+            "{title}: {error}"
+        );
+    }
+    assert!(error.ends_with("Nothing was changed.\n"), "{error}");
 }
 
 #[tokio::test]

@@ -6,6 +6,7 @@ use crate::accept::cluster_path;
 use crate::house::House;
 use crate::join::{Managed, Printed, cluster_name, with_object};
 use crate::terminal::at_a_terminal;
+use berth_testkit::cluster::{fresh, rule};
 
 /// The CRD of AppliedManifestWorks.
 const WORKS: &str = "customresourcedefinition/appliedmanifestworks.work.open-cluster-management.io";
@@ -46,6 +47,23 @@ async fn everything_that_join_installed_is_removed() {
             .contains(&format!("{WORKS} deleted (dry run)\n")),
         "{output:?}"
     );
+    let output = managed.types("berth unjoin --dry-run=server").await;
+    for object in [
+        "deployment/berth-agent",
+        "namespace/open-cluster-management-agent",
+        WORKS,
+    ] {
+        let line = format!("{object} deleted (server dry run)\n");
+        assert!(output.ok().contains(&line), "{output:?}");
+    }
+    let reader = managed.cluster.user(&fresh("reader"), &[]).await;
+    let reads = rule(&["get", "list"], "*", &["*"], &[]);
+    managed.cluster.grant(&reader, &[reads]).await;
+    let output = reader.berth(&["unjoin", "--dry-run=client"]).await;
+    output.ok();
+    let output = reader.berth(&["unjoin", "--dry-run=server"]).await;
+    let words = "Error: deployments.apps \"berth-agent\" is forbidden: ";
+    assert!(output.failed().starts_with(words), "{output:?}");
     assert!(managed.has_namespace().await);
     let secret = managed.get("secrets/hub-kubeconfig-secret").await;
     assert!(secret.is_object() && secret["metadata"]["deletionTimestamp"].is_null());

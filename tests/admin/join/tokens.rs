@@ -168,7 +168,43 @@ async fn a_dry_run_creates_nothing() {
     );
     let created = "serviceaccount/agent-registration-bootstrap created (dry run)\n";
     assert_eq!(output.stderr.contains(created), before == 404, "{output:?}");
+
+    let space = "/api/v1/namespaces/open-cluster-management";
+    let space_exists = house.admin.get(space).await.unwrap().code == 200;
+    let secrets = async || {
+        let path = "/api/v1/namespaces/kube-system/secrets";
+        let list = house.admin.get(path).await.unwrap();
+        list.ok()["items"].as_array().unwrap().len()
+    };
+    let secrets_before = secrets().await;
+    let output = house
+        .berth("get token --use-bootstrap-token --dry-run=server")
+        .await;
+    assert_eq!(output.ok(), "", "{output:?}");
+    for (words, expected) in [
+        (
+            "namespace/open-cluster-management created (server dry run)\n",
+            !space_exists,
+        ),
+        (
+            "serviceaccount/agent-registration-bootstrap not checked: namespace open-cluster-management does not exist yet (server dry run)\n",
+            !space_exists,
+        ),
+        ("secret/bootstrap-token-", true),
+    ] {
+        assert_eq!(output.stderr.contains(words), expected, "{output:?}");
+    }
     assert_eq!(house.admin.get(account).await.unwrap().code, before);
+    assert_eq!(secrets().await, secrets_before);
+    // The hub itself decides: without the right to write Secrets the dry run of the Secret fails, and so would the command.
+    let user = house.cluster.user(&fresh("reader"), &[]).await;
+    let reads = rule(&["get", "list"], "*", &["*"], &[]);
+    house.cluster.grant(&user, &[reads]).await;
+    let output = house
+        .berth_as(&user, "get token --use-bootstrap-token --dry-run=server")
+        .await;
+    let words = "Error: secrets is forbidden: ";
+    assert!(output.failed().contains(words), "{output:?}");
 }
 
 #[tokio::test]
