@@ -10,6 +10,7 @@ mod clustersets;
 mod columns;
 mod csrs;
 mod find;
+mod namespaced;
 mod pending;
 mod placements;
 mod profiles;

@@ -14,11 +14,12 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::{Resource, ResourceExt};
 
+use super::namespaced::{NamespacedArgs, Namespaces, cell};
 use super::query::{Query, ShowArgs};
 use super::screen::View;
 use super::{UNREADABLE, age_of};
 use crate::complete;
-use crate::hub::{HubArgs, Item, namespace};
+use crate::hub::{HubArgs, Item};
 use crate::print::{Format, Node};
 
 /// Show bindings: which namespaces can place workloads on which sets
@@ -46,19 +47,8 @@ pub(super) struct Args {
     /// Only bindings of these names; a binding has the name of its set
     #[arg(value_name = "NAME", add = ArgValueCandidates::new(complete::sets))]
     names: Vec<String>,
-    /// Only bindings in this namespace
-    #[arg(
-        short,
-        long,
-        value_name = "NAME",
-        conflicts_with = "all_namespaces",
-        value_parser = namespace,
-        add = ArgValueCandidates::new(complete::namespaces)
-    )]
-    namespace: Option<String>,
-    /// Bindings in all namespaces; this is the default
-    #[arg(short = 'A', long)]
-    all_namespaces: bool,
+    #[command(flatten)]
+    namespaced: NamespacedArgs,
     #[command(flatten)]
     show: ShowArgs,
 }
@@ -66,16 +56,15 @@ pub(super) struct Args {
 /// The view of bindings, of one namespace or of all.
 struct Bindings {
     wide: bool,
-    namespace: Option<String>,
+    namespaces: Namespaces,
 }
 
 pub(super) async fn run(args: &Args, hub: &HubArgs) -> anyhow::Result<ExitCode> {
     let mut query = Query::new(hub, &args.names, &args.show, Format::Table).await?;
-    query.asked.namespace.clone_from(&args.namespace);
-    query.asked.everywhere = args.namespace.is_none();
+    let namespaces = args.namespaced.narrow(&mut query.asked);
     let view = Bindings {
         wide: query.format == Format::Wide,
-        namespace: args.namespace.clone(),
+        namespaces,
     };
     query.run(&view).await
 }
@@ -86,11 +75,8 @@ impl View for Bindings {
     type Kind = ManagedClusterSetBinding;
 
     fn titles(&self) -> Vec<&'static str> {
-        let mut titles = Vec::new();
-        if self.namespace.is_none() {
-            titles.push("NAMESPACE");
-        }
-        titles.extend(["NAME", "CLUSTERSET", "BOUND", "REASON", "AGE"]);
+        let titles = ["NAME", "CLUSTERSET", "BOUND", "REASON", "AGE"];
+        let mut titles = self.namespaces.titles("NAMESPACE", &titles);
         if self.wide {
             titles.push("MESSAGE");
         }
@@ -98,16 +84,10 @@ impl View for Bindings {
     }
 
     fn cells(&self, item: &Item<ManagedClusterSetBinding>, now: Timestamp) -> Vec<String> {
-        let cell = |text: fn(&ManagedClusterSetBinding) -> &str| match item.unreadable {
-            None => text(&item.object).to_owned(),
-            Some(_) => UNREADABLE.to_owned(),
-        };
-        let mut cells = Vec::new();
-        if self.namespace.is_none() {
-            cells.push(item.object.namespace().unwrap_or_default());
-        }
+        let cell =
+            |text: fn(&ManagedClusterSetBinding) -> &str| cell(item, |it| text(it).to_owned());
+        let mut cells = self.namespaces.first_cells(item);
         cells.extend([
-            item.name(),
             cell(|binding| &binding.spec.cluster_set),
             cell(|binding| bound(binding).map_or("", |it| &it.status)),
             cell(|binding| bound(binding).map_or("", |it| &it.reason)),
@@ -135,10 +115,7 @@ impl View for Bindings {
     }
 
     fn none(&self) -> String {
-        match &self.namespace {
-            None => "No bindings found.".to_owned(),
-            Some(namespace) => format!("No bindings found in namespace {namespace:?}."),
-        }
+        self.namespaces.none("bindings")
     }
 }
 

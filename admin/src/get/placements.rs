@@ -17,11 +17,12 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::{Resource, ResourceExt};
 
 use super::find::warn;
+use super::namespaced::{NamespacedArgs, Namespaces, cell};
 use super::query::{Query, ShowArgs};
 use super::screen::View;
 use super::{UNREADABLE, age_of};
 use crate::complete;
-use crate::hub::{Filter, HubArgs, HubConnection, Item, namespace};
+use crate::hub::{Filter, HubArgs, HubConnection, Item};
 use crate::print::{Format, Node};
 
 /// Show placements: whether they are satisfied, and how many clusters they select
@@ -41,19 +42,8 @@ pub(super) struct Args {
     /// Only placements of these names
     #[arg(value_name = "NAME", add = ArgValueCandidates::new(complete::placements))]
     names: Vec<String>,
-    /// Only placements in this namespace
-    #[arg(
-        short,
-        long,
-        value_name = "NAME",
-        conflicts_with = "all_namespaces",
-        value_parser = namespace,
-        add = ArgValueCandidates::new(complete::namespaces)
-    )]
-    namespace: Option<String>,
-    /// Placements in all namespaces; this is the default
-    #[arg(short = 'A', long)]
-    all_namespaces: bool,
+    #[command(flatten)]
+    namespaced: NamespacedArgs,
     #[command(flatten)]
     show: ShowArgs,
 }
@@ -61,22 +51,21 @@ pub(super) struct Args {
 /// The view of placements, of one namespace or of all.
 struct Placements {
     wide: bool,
-    namespace: Option<String>,
+    namespaces: Namespaces,
     /// The selected clusters by namespace and placement. None: not read.
     selected: Option<BTreeMap<(String, String), Vec<String>>>,
 }
 
 pub(super) async fn run(args: &Args, hub: &HubArgs) -> anyhow::Result<ExitCode> {
     let mut query = Query::new(hub, &args.names, &args.show, Format::Table).await?;
-    query.asked.namespace.clone_from(&args.namespace);
-    query.asked.everywhere = args.namespace.is_none();
+    let namespaces = args.namespaced.narrow(&mut query.asked);
     let selected = match query.format {
-        Format::Tree => selected(&query.hub, args.namespace.as_deref()).await,
+        Format::Tree => selected(&query.hub, args.namespaced.namespace.as_deref()).await,
         _ => None,
     };
     let view = Placements {
         wide: query.format == Format::Wide,
-        namespace: args.namespace.clone(),
+        namespaces,
         selected,
     };
     query.run(&view).await
@@ -121,11 +110,8 @@ impl View for Placements {
     type Kind = Placement;
 
     fn titles(&self) -> Vec<&'static str> {
-        let mut titles = Vec::new();
-        if self.namespace.is_none() {
-            titles.push("NAMESPACE");
-        }
-        titles.extend(["NAME", "SATISFIED", "REASON", "SELECTED", "GROUPS", "AGE"]);
+        let titles = ["NAME", "SATISFIED", "REASON", "SELECTED", "GROUPS", "AGE"];
+        let mut titles = self.namespaces.titles("NAMESPACE", &titles);
         if self.wide {
             titles.extend(["SETS", "NUMBER", "MISCONFIGURED"]);
         }
@@ -133,16 +119,9 @@ impl View for Placements {
     }
 
     fn cells(&self, item: &Item<Placement>, now: Timestamp) -> Vec<String> {
-        let cell = |text: fn(&Placement) -> String| match item.unreadable {
-            None => text(&item.object),
-            Some(_) => UNREADABLE.to_owned(),
-        };
-        let mut cells = Vec::new();
-        if self.namespace.is_none() {
-            cells.push(item.object.namespace().unwrap_or_default());
-        }
+        let cell = |text: fn(&Placement) -> String| cell(item, text);
+        let mut cells = self.namespaces.first_cells(item);
         cells.extend([
-            item.name(),
             cell(|it| {
                 of(it, conditions::placement::SATISFIED)
                     .map_or_else(String::new, |it| it.status.clone())
@@ -215,10 +194,7 @@ impl View for Placements {
     }
 
     fn none(&self) -> String {
-        match &self.namespace {
-            None => "No placements found.".to_owned(),
-            Some(namespace) => format!("No placements found in namespace {namespace:?}."),
-        }
+        self.namespaces.none("placements")
     }
 }
 

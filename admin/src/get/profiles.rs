@@ -4,15 +4,14 @@ use std::process::ExitCode;
 
 use berth_api::conditions::condition_of;
 use berth_api::inventory::ClusterProfile;
-use clap_complete::engine::ArgValueCandidates;
 use jiff::Timestamp;
 use kube::{Resource, ResourceExt};
 
+use super::age_of;
+use super::namespaced::{NamespacedArgs, Namespaces, cell};
 use super::query::{Query, ShowArgs};
 use super::screen::View;
-use super::{UNREADABLE, age_of};
-use crate::complete;
-use crate::hub::{HubArgs, Item, namespace};
+use crate::hub::{HubArgs, Item};
 use crate::print::{Format, Node};
 
 /// The condition of SIG-Multicluster that says whether the control plane of the cluster works.
@@ -35,35 +34,21 @@ pub(super) struct Args {
     /// Only ClusterProfiles of these names
     #[arg(value_name = "NAME")]
     names: Vec<String>,
-    /// Only ClusterProfiles of this namespace
-    #[arg(
-        short,
-        long,
-        value_name = "NAME",
-        conflicts_with = "all_namespaces",
-        value_parser = namespace,
-        add = ArgValueCandidates::new(complete::namespaces)
-    )]
-    namespace: Option<String>,
-    /// ClusterProfiles of all namespaces; this is the default
-    #[arg(short = 'A', long)]
-    all_namespaces: bool,
+    #[command(flatten)]
+    namespaced: NamespacedArgs,
     #[command(flatten)]
     show: ShowArgs,
 }
 
 /// The view of ClusterProfiles, of one namespace or of all.
 struct Profiles {
-    namespace: Option<String>,
+    namespaces: Namespaces,
 }
 
 pub(super) async fn run(args: &Args, hub: &HubArgs) -> anyhow::Result<ExitCode> {
     let mut query = Query::new(hub, &args.names, &args.show, Format::Table).await?;
-    query.asked.namespace.clone_from(&args.namespace);
-    query.asked.everywhere = args.namespace.is_none();
-    let view = Profiles {
-        namespace: args.namespace.clone(),
-    };
+    let namespaces = args.namespaced.narrow(&mut query.asked);
+    let view = Profiles { namespaces };
     query.run(&view).await
 }
 
@@ -73,32 +58,21 @@ impl View for Profiles {
     type Kind = ClusterProfile;
 
     fn titles(&self) -> Vec<&'static str> {
-        let mut titles = Vec::new();
-        if self.namespace.is_none() {
-            titles.push("NAMESPACE");
-        }
-        titles.extend([
+        let titles = [
             "NAME",
             "DISPLAY NAME",
             "MANAGER",
             "HEALTHY",
             "KUBERNETES VERSION",
             "AGE",
-        ]);
-        titles
+        ];
+        self.namespaces.titles("NAMESPACE", &titles)
     }
 
     fn cells(&self, item: &Item<ClusterProfile>, now: Timestamp) -> Vec<String> {
-        let cell = |text: fn(&ClusterProfile) -> String| match item.unreadable {
-            None => text(&item.object),
-            Some(_) => UNREADABLE.to_owned(),
-        };
-        let mut cells = Vec::new();
-        if self.namespace.is_none() {
-            cells.push(item.object.namespace().unwrap_or_default());
-        }
+        let cell = |text: fn(&ClusterProfile) -> String| cell(item, text);
+        let mut cells = self.namespaces.first_cells(item);
         cells.extend([
-            item.name(),
             cell(|it| it.spec.display_name.clone()),
             cell(|it| it.spec.cluster_manager.name.clone()),
             cell(healthy),
@@ -123,9 +97,7 @@ impl View for Profiles {
     }
 
     fn none(&self) -> String {
-        let of =
-            (self.namespace.as_ref()).map_or_else(String::new, |it| format!(" in namespace {it}"));
-        format!("No ClusterProfile{of}.")
+        self.namespaces.none("ClusterProfiles")
     }
 }
 
@@ -148,7 +120,9 @@ mod tests {
 
     #[test]
     fn a_row_says_what_the_cluster_is() {
-        let view = Profiles { namespace: None };
+        let view = Profiles {
+            namespaces: Namespaces(None),
+        };
         let profile = Item::of(json!({
             "metadata": {"namespace": "team-a", "name": "c1", "creationTimestamp": "1969-12-31T23:55:00Z"},
             "spec": {"displayName": "One", "clusterManager": {"name": "open-cluster-management"}},

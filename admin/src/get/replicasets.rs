@@ -13,11 +13,12 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::{Resource, ResourceExt};
 
+use super::namespaced::{NamespacedArgs, Namespaces, cell};
 use super::query::{Query, ShowArgs};
 use super::screen::View;
 use super::{UNREADABLE, age_of};
 use crate::complete;
-use crate::hub::{HubArgs, Item, namespace};
+use crate::hub::{HubArgs, Item};
 use crate::print::{Format, Node};
 
 /// Show ManifestWorkReplicaSets: how far their rollouts are
@@ -43,19 +44,8 @@ pub(super) struct Args {
     /// Only ManifestWorkReplicaSets of these names
     #[arg(value_name = "NAME", add = ArgValueCandidates::new(complete::replica_sets))]
     names: Vec<String>,
-    /// Only ManifestWorkReplicaSets of this namespace
-    #[arg(
-        short,
-        long,
-        value_name = "NAME",
-        conflicts_with = "all_namespaces",
-        value_parser = namespace,
-        add = ArgValueCandidates::new(complete::namespaces)
-    )]
-    namespace: Option<String>,
-    /// ManifestWorkReplicaSets of all namespaces; this is the default
-    #[arg(short = 'A', long)]
-    all_namespaces: bool,
+    #[command(flatten)]
+    namespaced: NamespacedArgs,
     #[command(flatten)]
     show: ShowArgs,
 }
@@ -63,16 +53,15 @@ pub(super) struct Args {
 /// The view of ManifestWorkReplicaSets, of one namespace or of all.
 struct ReplicaSets {
     wide: bool,
-    namespace: Option<String>,
+    namespaces: Namespaces,
 }
 
 pub(super) async fn run(args: &Args, hub: &HubArgs) -> anyhow::Result<ExitCode> {
     let mut query = Query::new(hub, &args.names, &args.show, Format::Table).await?;
-    query.asked.namespace.clone_from(&args.namespace);
-    query.asked.everywhere = args.namespace.is_none();
+    let namespaces = args.namespaced.narrow(&mut query.asked);
     let view = ReplicaSets {
         wide: query.format == Format::Wide,
-        namespace: args.namespace.clone(),
+        namespaces,
     };
     query.run(&view).await
 }
@@ -83,11 +72,7 @@ impl View for ReplicaSets {
     type Kind = ManifestWorkReplicaSet;
 
     fn titles(&self) -> Vec<&'static str> {
-        let mut titles = Vec::new();
-        if self.namespace.is_none() {
-            titles.push("NAMESPACE");
-        }
-        titles.extend([
+        let titles = [
             "NAME",
             "PLACEMENTS",
             "WORKS",
@@ -96,7 +81,8 @@ impl View for ReplicaSets {
             "ROLLED OUT",
             "REASON",
             "AGE",
-        ]);
+        ];
+        let mut titles = self.namespaces.titles("NAMESPACE", &titles);
         if self.wide {
             titles.extend(["PROGRESSING", "DEGRADED", "MESSAGE"]);
         }
@@ -104,16 +90,9 @@ impl View for ReplicaSets {
     }
 
     fn cells(&self, item: &Item<ManifestWorkReplicaSet>, now: Timestamp) -> Vec<String> {
-        let cell = |text: fn(&ManifestWorkReplicaSet) -> String| match item.unreadable {
-            None => text(&item.object),
-            Some(_) => UNREADABLE.to_owned(),
-        };
-        let mut cells = Vec::new();
-        if self.namespace.is_none() {
-            cells.push(item.object.namespace().unwrap_or_default());
-        }
+        let cell = |text: fn(&ManifestWorkReplicaSet) -> String| cell(item, text);
+        let mut cells = self.namespaces.first_cells(item);
         cells.extend([
-            item.name(),
             cell(placements),
             cell(|it| summary(it, |of| of.total)),
             cell(|it| summary(it, |of| of.applied)),
@@ -168,10 +147,7 @@ impl View for ReplicaSets {
     }
 
     fn none(&self) -> String {
-        match &self.namespace {
-            Some(namespace) => format!("No ManifestWorkReplicaSet in namespace {namespace}."),
-            None => "No ManifestWorkReplicaSet.".to_owned(),
-        }
+        self.namespaces.none("ManifestWorkReplicaSets")
     }
 }
 
@@ -240,7 +216,7 @@ mod tests {
     fn a_row_says_how_far_the_rollout_is() {
         let view = ReplicaSets {
             wide: true,
-            namespace: None,
+            namespaces: Namespaces(None),
         };
         let rolling = set(&json!([
             condition(PLACEMENT_VERIFIED, "True", "AsExpected"),
@@ -269,7 +245,7 @@ mod tests {
         ]));
         let view = ReplicaSets {
             wide: false,
-            namespace: Some("team-a".to_owned()),
+            namespaces: Namespaces(Some("team-a".to_owned())),
         };
         let cells = view.cells(&unusable, Timestamp::UNIX_EPOCH);
         assert_eq!(cells[5..7], ["False", "PlacementDecisionEmpty"]);
@@ -280,7 +256,7 @@ mod tests {
     fn a_paused_set_says_so_whatever_the_controller_has_reported() {
         let view = ReplicaSets {
             wide: false,
-            namespace: Some("team-a".to_owned()),
+            namespaces: Namespaces(Some("team-a".to_owned())),
         };
         for (reported, expected) in [
             (Some("Paused"), "Paused"),
@@ -307,7 +283,7 @@ mod tests {
         );
         let view = ReplicaSets {
             wide: false,
-            namespace: None,
+            namespaces: Namespaces(None),
         };
         assert_eq!(view.cells(&broken, Timestamp::UNIX_EPOCH)[2], UNREADABLE);
     }

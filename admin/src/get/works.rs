@@ -15,6 +15,7 @@ use clap_complete::engine::ArgValueCandidates;
 use jiff::Timestamp;
 use kube::{Resource, ResourceExt};
 
+use super::namespaced::{NamespacedArgs, Namespaces, cell};
 use super::query::{Query, ShowArgs};
 use super::screen::View;
 use super::{UNREADABLE, age_of};
@@ -32,6 +33,13 @@ const OUTDATED: &str = "Outdated";
 #[command(
     visible_alias = "work",
     aliases = ["manifestworks", "manifestwork", "manifestworks.work.open-cluster-management.io"],
+    mut_arg("namespace", |arg| {
+        arg.help("Only ManifestWorks of this cluster: the cluster's namespace on the hub")
+            .value_name("CLUSTER")
+            .visible_alias("cluster")
+            .add(ArgValueCandidates::new(complete::clusters))
+    }),
+    mut_arg("all_namespaces", |arg| arg.help("ManifestWorks of all clusters; this is the default")),
     after_help = "\
 Examples:
   berth get works
@@ -53,20 +61,8 @@ pub(super) struct Args {
     /// Only ManifestWorks of these names
     #[arg(value_name = "NAME", add = ArgValueCandidates::new(complete::works))]
     names: Vec<String>,
-    /// Only ManifestWorks of this cluster: the cluster's namespace on the hub
-    #[arg(
-        short,
-        long,
-        visible_alias = "cluster",
-        value_name = "CLUSTER",
-        conflicts_with = "all_namespaces",
-        value_parser = namespace,
-        add = ArgValueCandidates::new(complete::clusters)
-    )]
-    namespace: Option<String>,
-    /// ManifestWorks of all clusters; this is the default
-    #[arg(short = 'A', long)]
-    all_namespaces: bool,
+    #[command(flatten)]
+    namespaced: NamespacedArgs,
     /// Only ManifestWorks of these clusters; without a name, of all clusters
     #[arg(
         long,
@@ -85,13 +81,12 @@ pub(super) struct Args {
 /// The view of ManifestWorks, of one cluster or of all.
 struct Works {
     wide: bool,
-    namespace: Option<String>,
+    namespaces: Namespaces,
 }
 
 pub(super) async fn run(args: &Args, hub: &HubArgs) -> anyhow::Result<ExitCode> {
     let mut query = Query::new(hub, &args.names, &args.show, Format::Table).await?;
-    query.asked.namespace.clone_from(&args.namespace);
-    query.asked.everywhere = args.namespace.is_none();
+    let namespaces = args.namespaced.narrow(&mut query.asked);
     let clusters = args.clusters.iter().flatten();
     let clusters: BTreeSet<_> = clusters.filter(|it| !it.is_empty()).cloned().collect();
     if !clusters.is_empty() && args.show.is_watch() {
@@ -100,7 +95,7 @@ pub(super) async fn run(args: &Args, hub: &HubArgs) -> anyhow::Result<ExitCode> 
     query.asked.among = clusters.into_iter().collect();
     let view = Works {
         wide: query.format == Format::Wide,
-        namespace: args.namespace.clone(),
+        namespaces,
     };
     query.run(&view).await
 }
@@ -111,11 +106,8 @@ impl View for Works {
     type Kind = ManifestWork;
 
     fn titles(&self) -> Vec<&'static str> {
-        let mut titles = Vec::new();
-        if self.namespace.is_none() {
-            titles.push("CLUSTER");
-        }
-        titles.extend(["NAME", "MANIFESTS", "APPLIED", "AVAILABLE", "AGE"]);
+        let titles = ["NAME", "MANIFESTS", "APPLIED", "AVAILABLE", "AGE"];
+        let mut titles = self.namespaces.titles("CLUSTER", &titles);
         if self.wide {
             titles.extend([
                 "PROGRESSING",
@@ -130,16 +122,9 @@ impl View for Works {
     }
 
     fn cells(&self, item: &Item<ManifestWork>, now: Timestamp) -> Vec<String> {
-        let cell = |text: fn(&ManifestWork) -> String| match item.unreadable {
-            None => text(&item.object),
-            Some(_) => UNREADABLE.to_owned(),
-        };
-        let mut cells = Vec::new();
-        if self.namespace.is_none() {
-            cells.push(item.object.namespace().unwrap_or_default());
-        }
+        let cell = |text: fn(&ManifestWork) -> String| cell(item, text);
+        let mut cells = self.namespaces.first_cells(item);
         cells.extend([
-            item.name(),
             cell(|it| it.spec.workload.manifests.len().to_string()),
             cell(|it| status(it, manifest_work::APPLIED)),
             cell(|it| status(it, manifest_work::AVAILABLE)),
@@ -199,7 +184,7 @@ impl View for Works {
     }
 
     fn none(&self) -> String {
-        match &self.namespace {
+        match &self.namespaces.0 {
             None => "No works found.".to_owned(),
             Some(cluster) => format!("No works found of cluster {cluster:?}."),
         }

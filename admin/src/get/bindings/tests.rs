@@ -17,7 +17,7 @@ fn told(status: &str, reason: &str) -> Value {
 fn bindings(wide: bool, namespace: Option<&str>) -> Bindings {
     Bindings {
         wide,
-        namespace: namespace.map(str::to_owned),
+        namespaces: Namespaces(namespace.map(str::to_owned)),
     }
 }
 

@@ -13,7 +13,7 @@ fn placement(name: &str, spec: serde_json::Value, status: serde_json::Value) -> 
 fn view(wide: bool) -> Placements {
     Placements {
         wide,
-        namespace: None,
+        namespaces: Namespaces(None),
         selected: Some(
             [(
                 ("team-a".to_owned(), "app".to_owned()),

@@ -29,7 +29,7 @@ fn condition(type_: &str, status: &str, generation: i64) -> Value {
 fn view(wide: bool, namespace: Option<&str>) -> Works {
     Works {
         wide,
-        namespace: namespace.map(str::to_owned),
+        namespaces: Namespaces(namespace.map(str::to_owned)),
     }
 }
 
