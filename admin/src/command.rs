@@ -7,7 +7,7 @@ use tokio::runtime::Builder;
 
 use crate::{
     accept, agent_status, can_i, clusterset, cordon, delete_cluster, deny, doctor, drain, get,
-    install, join, placement, replica_set, taint, unjoin, version, work,
+    install, join, label, placement, replica_set, taint, unjoin, version, work,
 };
 
 /// A command that connects to a hub or to a managed cluster, with its arguments.
@@ -23,6 +23,7 @@ pub enum Command {
     Create(Create),
     Delete(Delete),
     Clusterset(clusterset::Args),
+    Label(label::Args),
     Taint(taint::Args),
     Cordon(cordon::CordonArgs),
     Uncordon(cordon::UncordonArgs),
@@ -133,6 +134,7 @@ impl Command {
                     what: DeleteWhat::Clusterset(args),
                 }) => clusterset::delete::run(args).await,
                 Self::Clusterset(args) => clusterset::run(args).await,
+                Self::Label(args) => label::run(args).await,
                 Self::Taint(args) => taint::run(args).await,
                 Self::Cordon(args) => cordon::cordon(args).await,
                 Self::Uncordon(args) => cordon::uncordon(args).await,

@@ -36,6 +36,22 @@ pub(crate) struct DocumentArgs {
     pub(crate) format: Option<DocumentFormat>,
 }
 
+/// The flag of commands that print lines, or names or a document instead.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub(crate) struct NameOrDocumentArgs {
+    /// Print the names of what succeeded, or the outcomes as json or yaml, instead of lines
+    #[arg(
+        id = "output",
+        short = 'o',
+        long = "output",
+        value_name = "name|json|yaml",
+        value_enum,
+        hide_possible_values = true,
+        help_heading = "Writes and output"
+    )]
+    pub(crate) format: Option<NameOrDocument>,
+}
+
 /// The flag of commands that print a table, or a document instead.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(crate) struct TableArgs {
@@ -56,6 +72,17 @@ pub(crate) struct TableArgs {
 /// The format of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum DocumentFormat {
+    /// JSON.
+    Json,
+    /// YAML.
+    Yaml,
+}
+
+/// Names, or the format of a document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum NameOrDocument {
+    /// `RESOURCE/NAME`, as kubectl prints it.
+    Name,
     /// JSON.
     Json,
     /// YAML.

@@ -30,6 +30,7 @@ mod hub;
 mod image;
 mod install;
 mod join;
+mod label;
 mod outcomes;
 mod placement;
 pub mod policies;

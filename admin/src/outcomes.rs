@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use berth_rules::display::{Lines, Plain};
 use serde::Serialize;
 
-use crate::flags::{DocumentArgs, DocumentFormat, DryRunArgs};
+use crate::flags::{DocumentArgs, DocumentFormat, DryRunArgs, NameOrDocument};
 use crate::hub::DryRun;
 
 /// Flags of every command that writes.
@@ -27,9 +27,18 @@ pub(crate) struct WriteArgs {
 
 /// The outcomes so far. Lines are printed immediately: successes to standard output, failures to standard error.
 pub(crate) struct Outcomes {
-    format: Option<DocumentFormat>,
+    format: Format,
     dry_run: DryRun,
     results: Vec<TargetResult>,
+}
+
+/// How outcomes are printed.
+#[derive(Clone, Copy)]
+enum Format {
+    Lines,
+    /// What succeeded, as `RESOURCE/NAME` of this resource.
+    Names(&'static str),
+    Document(DocumentFormat),
 }
 
 #[derive(Debug, Serialize)]
@@ -46,9 +55,32 @@ struct TargetResult {
 
 impl Outcomes {
     pub(crate) fn new(args: &WriteArgs) -> Self {
+        let format = args.output.format;
+        Self::printed(
+            format.map_or(Format::Lines, Format::Document),
+            args.dry_run.mode,
+        )
+    }
+
+    /// Those of a command that can print names. `resource` is the resource of the targets, in kubectl's names of objects.
+    pub(crate) fn named(
+        format: Option<NameOrDocument>,
+        dry_run: DryRun,
+        resource: &'static str,
+    ) -> Self {
+        let format = match format {
+            None => Format::Lines,
+            Some(NameOrDocument::Name) => Format::Names(resource),
+            Some(NameOrDocument::Json) => Format::Document(DocumentFormat::Json),
+            Some(NameOrDocument::Yaml) => Format::Document(DocumentFormat::Yaml),
+        };
+        Self::printed(format, dry_run)
+    }
+
+    fn printed(format: Format, dry_run: DryRun) -> Self {
         Self {
-            format: args.output.format,
-            dry_run: args.dry_run.mode,
+            format,
+            dry_run,
             results: Vec::new(),
         }
     }
@@ -71,7 +103,7 @@ impl Outcomes {
 
     /// Prints a note to standard error, unless the outcomes are JSON or YAML.
     pub(crate) fn progress(&self, message: &str) {
-        if self.format.is_none() {
+        if !matches!(self.format, Format::Document(_)) {
             // An error of standard error does not stop the command.
             let _ = writeln!(io::stderr(), "{}", Lines(message));
         }
@@ -81,12 +113,12 @@ impl Outcomes {
     pub(crate) fn end(self) -> io::Result<ExitCode> {
         let mut out = io::stdout().lock();
         match self.format {
-            None => {}
-            Some(DocumentFormat::Json) => {
+            Format::Lines | Format::Names(_) => {}
+            Format::Document(DocumentFormat::Json) => {
                 serde_json::to_writer_pretty(&mut out, &self.results)?;
                 writeln!(out)?;
             }
-            Some(DocumentFormat::Yaml) => {
+            Format::Document(DocumentFormat::Yaml) => {
                 let text = serde_saphyr::to_string(&self.results).map_err(io::Error::other)?;
                 out.write_all(text.as_bytes())?;
             }
@@ -107,13 +139,14 @@ impl Outcomes {
         changed: bool,
         message: String,
     ) -> io::Result<()> {
-        if self.format.is_none() {
-            if succeeded {
-                writeln!(io::stdout(), "{}", Lines(&message))?;
-            } else {
+        match self.format {
+            Format::Document(_) => {}
+            _ if !succeeded => {
                 let (target, message) = (Plain(target), Lines(&message));
                 writeln!(io::stderr(), "Error: {target}: {message}")?;
             }
+            Format::Names(resource) => writeln!(io::stdout(), "{resource}/{}", Plain(target))?,
+            Format::Lines => writeln!(io::stdout(), "{}", Lines(&message))?,
         }
         self.results.push(TargetResult {
             target: target.to_owned(),

@@ -50,7 +50,7 @@ async fn names_are_completed_from_the_hub() {
     let offer = async |words: &[&str]| offered(&house.admin, &folder, words).await;
 
     assert_eq!(offer(&["accept", &name]).await, both);
-    for command in ["deny", "taint", "cordon", "uncordon", "drain"] {
+    for command in ["deny", "label", "taint", "cordon", "uncordon", "drain"] {
         assert_eq!(offer(&[command, &name]).await, both, "{command}");
     }
     assert_eq!(offer(&["get", "clusters", &name]).await, both);

@@ -35,6 +35,7 @@ async fn the_examples_of_sets_rights_and_maintenance_work() {
         ("clusterset unbind", &[0]),
         // Nobody has granted dev anything, before the last.
         ("can-i", &[0, 1, 0, 0]),
+        ("label", &[0, 0, 0, 0]),
         ("taint", &[0, 0, 0, 0]),
         ("cordon", &[0, 0, 0, 0]),
         ("drain", &[0, 0, 0, 0]),

@@ -23,6 +23,7 @@ mod examples;
 mod get;
 mod install;
 mod join;
+mod labels;
 mod maintenance;
 mod people;
 mod placement;
