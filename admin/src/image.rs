@@ -8,6 +8,34 @@ pub(crate) const OF_THIS_RELEASE: Option<&str> = match option_env!("BERTH_IMAGE"
     _ => None,
 };
 
+/// The parts of an image's name, as the values of the charts have them. A part that is missing is empty.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Reference<'a> {
+    pub(crate) registry: &'a str,
+    pub(crate) repository: &'a str,
+    pub(crate) tag: &'a str,
+    pub(crate) digest: &'a str,
+}
+
+impl<'a> Reference<'a> {
+    /// Splits the name of an image, as runtimes do: what is before the first slash is a registry if it has a dot or a port, or is localhost.
+    pub(crate) fn of(image: &'a str) -> Self {
+        let (name, digest) = image.split_once('@').unwrap_or((image, ""));
+        let is_registry = |host: &&str| host.contains(['.', ':']) || *host == "localhost";
+        let (registry, name) = match name.split_once('/') {
+            Some((host, rest)) if is_registry(&host) => (host, rest),
+            _ => ("", name),
+        };
+        let (repository, tag) = name.split_once(':').unwrap_or((name, ""));
+        Self {
+            registry,
+            repository,
+            tag,
+            digest,
+        }
+    }
+}
+
 /// Returns the image that the flag names, or that of this release.
 ///
 /// # Errors
@@ -50,6 +78,29 @@ mod tests {
         assert_eq!(named(Some("mine"), release).unwrap(), "mine");
         let error = named(None, None).unwrap_err().to_string();
         assert!(error.contains("name one by --image"), "{error}");
+    }
+
+    #[test]
+    fn the_parts_of_an_image_are_those_of_runtimes() {
+        for (image, parts) in [
+            ("berth", ["", "berth", "", ""]),
+            ("berth:dev", ["", "berth", "dev", ""]),
+            ("me/berth:v1", ["", "me/berth", "v1", ""]),
+            ("localhost/berth", ["localhost", "berth", "", ""]),
+            ("r:5000/a/berth", ["r:5000", "a/berth", "", ""]),
+            (
+                "quay.io/me/berth:v1@sha256:abc",
+                ["quay.io", "me/berth", "v1", "sha256:abc"],
+            ),
+        ] {
+            let Reference {
+                registry,
+                repository,
+                tag,
+                digest,
+            } = Reference::of(image);
+            assert_eq!([registry, repository, tag, digest], parts, "{image}");
+        }
     }
 
     #[test]

@@ -3,10 +3,10 @@
 //! # Guarantees
 //! - The hub's certificate is verified before the token is sent: by a CA that the user named, by one that the bootstrap token signed, or
 //!   by the CAs of this machine. A server that cannot be verified never gets the token ([`hub`], [`authority`]).
-//! - The token appears in no message. Only the manifests that are printed on request contain it, and the command says so.
+//! - The token appears in no message. Only the manifests and values that are printed on request contain it, and the command says so.
 //! - Nothing is changed before all checks have passed: the hub accepts the token, the cluster has no other agent, and has not joined
 //!   under another name.
-//! - `--dry-run` and `--output-manifests` change nothing.
+//! - `--dry-run`, `--output-manifests` and `--output-values` change nothing.
 //! - It can be run again: objects that are as they should be stay unchanged.
 
 mod args;
@@ -19,6 +19,7 @@ pub(crate) mod place;
 pub(crate) mod running;
 mod signature;
 pub(crate) mod token;
+mod values;
 mod waiting;
 
 use std::io::{self, Write};
@@ -33,12 +34,10 @@ use self::hub::{Named, VerifiedHub};
 use self::objects::{Agent, yaml};
 use self::token::Token;
 use self::waiting::Joining;
+use crate::failure::CommandError;
 use crate::files;
 use crate::hub::{DryRun, HubConnection, title, unchecked};
-use crate::image::OF_THIS_RELEASE;
-
-/// The image in the manifests.
-const DEFAULT_IMAGE: &str = "berth";
+use crate::image;
 
 /// Runs the command.
 ///
@@ -62,7 +61,7 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if let Some(note) = hub.check_name(name).await? {
         writeln!(io::stderr(), "{note}")?;
     }
-    let cluster = match args.output_manifests {
+    let cluster = match args.output_manifests || args.output_values {
         true => None,
         false => {
             let cluster = HubConnection::of_cluster(&args.cluster).await?;
@@ -76,6 +75,9 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
         kubeconfig: &hub.kubeconfig,
         flags: args.agent.flags(),
     };
+    if args.output_values {
+        return show_values(args, &agent);
+    }
     let objects = agent.objects()?;
     if let Some(path) = &args.output_file {
         files::write_private("--output-file", path, &yaml(&objects)?)?;
@@ -178,25 +180,35 @@ async fn verified(args: &Args, token: &Token) -> anyhow::Result<VerifiedHub> {
     Ok(hub)
 }
 
-/// Returns the image of the agent: the one that the flags name, or else that of the agent that is installed.
-async fn image(args: &Args, cluster: Option<&HubConnection>) -> anyhow::Result<String> {
-    if let Some(image) = args.agent.image() {
-        return Ok(image);
+/// Returns the image of the agent: the one that the flags name, or that of the agent that is installed, or that of this release.
+///
+/// # Errors
+/// There is none, or the flags name none that can exist.
+async fn image(args: &Args, cluster: Option<&HubConnection>) -> Result<String, CommandError> {
+    let flag = args.agent.image();
+    if let (None, Some(cluster)) = (&flag, cluster)
+        && let Some(installed) = place::image(cluster).await?
+    {
+        return Ok(installed);
     }
-    let installed = match cluster {
-        Some(cluster) => place::image(cluster).await?,
-        None => None,
+    image::of(flag.as_deref())
+}
+
+/// Prints the values, or writes them to the file.
+fn show_values(args: &Args, agent: &Agent<'_>) -> anyhow::Result<ExitCode> {
+    let text = values::yaml(agent, args.include_token)?;
+    let note = match args.include_token {
+        true => "these values contain the token (bootstrap.kubeconfig)",
+        false => {
+            "these values contain no bootstrap kubeconfig: create Secret bootstrap-hub-kubeconfig in namespace \
+             open-cluster-management-agent, or add --include-token"
+        }
     };
-    if let Some(image) = installed {
-        return Ok(image);
+    writeln!(io::stderr(), "Note: {note}")?;
+    match &args.output_file {
+        Some(path) => files::write_private("--output-file", path, &text)?,
+        None => io::stdout().write_all(text.as_bytes())?,
     }
-    if let Some(image) = OF_THIS_RELEASE {
-        return Ok(image.to_owned());
-    }
-    let note = format!(
-        "Note: this build of berth is no release: the image of the agent is {DEFAULT_IMAGE}, which has to be on the nodes; --image names \
-         another"
-    );
-    writeln!(io::stderr(), "{note}")?;
-    Ok(DEFAULT_IMAGE.to_owned())
+    writeln!(io::stderr(), "Nothing was changed.")?;
+    Ok(ExitCode::SUCCESS)
 }

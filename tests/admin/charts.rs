@@ -30,19 +30,19 @@ struct Helm {
     admin: Person,
 }
 
-impl Helm {
-    /// Each helm on the PATH, reported if one is missing.
-    fn programs() -> Vec<&'static str> {
-        let is_there = |program: &&str| match Command::new(program).arg("version").output() {
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                say_skipped(&format!("no {program} on PATH"));
-                false
-            }
-            _ => true,
-        };
-        ["helm", "helm3"].into_iter().filter(is_there).collect()
-    }
+/// Each helm on the PATH, reported if one is missing.
+pub fn programs() -> Vec<&'static str> {
+    let is_there = |program: &&str| match Command::new(program).arg("version").output() {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            say_skipped(&format!("no {program} on PATH"));
+            false
+        }
+        _ => true,
+    };
+    ["helm", "helm3"].into_iter().filter(is_there).collect()
+}
 
+impl Helm {
     /// Runs it at the hub, with its own files only.
     async fn run(&self, args: &[&str]) -> Output {
         let mut command = Command::new(self.program);
@@ -93,7 +93,7 @@ async fn helm_takes_nothing_from_the_controller_and_deletes_no_fleet() {
     if !kubectl_is_there() {
         return;
     }
-    for program in Helm::programs() {
+    for program in programs() {
         let hub = Cluster::private().await;
         let helm = Helm {
             program,
@@ -194,7 +194,7 @@ async fn the_account_of_helm_test_may_run_every_check() {
     if !kubectl_is_there() {
         return;
     }
-    for program in Helm::programs() {
+    for program in programs() {
         let hub = Cluster::private().await;
         let admin = hub.admin().await;
         let helm = Helm { program, admin };
@@ -237,7 +237,7 @@ async fn a_hub_that_helm_installed_is_guarded_while_it_is_upgraded_and_rolled_ba
     if !kubectl_is_there() {
         return;
     }
-    for program in Helm::programs() {
+    for program in programs() {
         let mut node = HubNode::with_replicas(Duration::from_millis(500), Vec::new()).await;
         let admin = node.cluster.admin().await;
         let helm = Helm { program, admin };

@@ -5,6 +5,7 @@ mod front;
 mod installation;
 mod leaving;
 mod tokens;
+mod values;
 mod verification;
 mod works;
 
@@ -19,6 +20,9 @@ use berth_testkit::transcript::words;
 
 /// The number of objects that `berth join` applies.
 const OBJECTS: usize = 19;
+
+/// The image of the agent.
+const IMAGE: &str = "registry.example.com/berth:v1";
 
 pub const NAMESPACE: &str = "/api/v1/namespaces/open-cluster-management-agent";
 
@@ -115,8 +119,13 @@ impl Printed {
         self.0["hub-token"].as_str().unwrap()
     }
 
-    /// The command that was printed, for this cluster.
+    /// The command that was printed, for this cluster, with an image: a build that is no release has none.
     pub fn command(&self, cluster: &str) -> String {
+        format!("{} --image {IMAGE}", self.without_image(cluster))
+    }
+
+    /// The command that was printed, for this cluster.
+    pub fn without_image(&self, cluster: &str) -> String {
         let line = self.0["join-command"].as_str().unwrap();
         line.replace("<cluster_name>", cluster)
     }

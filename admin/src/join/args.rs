@@ -50,7 +50,11 @@ Examples:
   berth join --hub-token-file token --hub-apiserver $HUB --ca-file ca.crt --cluster-name c1 --dry-run=server
 
   # For a GitOps tool
-  berth join ... --output-manifests --output-file agent.yaml")]
+  berth join ... --output-manifests --output-file agent.yaml
+
+  # With Helm
+  berth join ... --output-values --include-token | helm install berth-agent charts/berth-agent \\
+    --namespace open-cluster-management-agent --create-namespace --values -")]
 pub struct Args {
     /// Token of the hub, as 'berth get token' prints it
     #[arg(long, value_name = "TOKEN", required_unless_present = "hub_token_file")]
@@ -83,7 +87,15 @@ pub struct Args {
     /// Change nothing and do not connect to this cluster: verify the hub, and print the manifests. They contain the token
     #[arg(long)]
     pub(super) output_manifests: bool,
-    /// Also write the manifests to a file that only you can read; with --dry-run or --output-manifests instead of printing them
+    /// Change nothing and do not connect to this cluster: verify the hub, and print the values of the chart berth-agent with which Helm
+    /// installs the same objects. They contain no token: create Secret bootstrap-hub-kubeconfig yourself, or add --include-token
+    #[arg(long, conflicts_with_all = ["output_manifests", "dry_run", "wait"])]
+    pub(super) output_values: bool,
+    /// Print the bootstrap kubeconfig, which contains the token, among the values
+    #[arg(long, requires = "output_values")]
+    pub(super) include_token: bool,
+    /// Also write the manifests to a file that only you can read; with --dry-run, --output-manifests or --output-values instead of printing
+    /// them
     #[arg(long, value_name = "FILE")]
     pub(super) output_file: Option<PathBuf>,
     /// Take over fields that another client has changed

@@ -106,7 +106,7 @@ impl ForeignFlags {
             (
                 "--klusterlet-values-file",
                 given(&self.klusterlet_values_file),
-                "there is no Helm chart: change the manifests of --output-manifests",
+                "it is for OCM's chart: --output-values prints those of Berth's",
             ),
             (
                 "--bundle-version-overrides",

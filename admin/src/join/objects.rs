@@ -49,8 +49,7 @@ impl Agent<'_> {
     }
 
     fn secret(&self) -> Result<Value, CommandError> {
-        let text = serde_saphyr::to_string(self.kubeconfig)
-            .map_err(|error| CommandError::Config(error.to_string()))?;
+        let text = kubeconfig_text(self.kubeconfig)?;
         Ok(json!({
             "apiVersion": "v1",
             "kind": "Secret",
@@ -76,6 +75,14 @@ impl Agent<'_> {
         }
         args.extend(self.flags.iter().map(|flag| json!(flag)));
     }
+}
+
+/// Returns the bootstrap kubeconfig as its Secret contains it.
+///
+/// # Errors
+/// It cannot be written as YAML.
+pub(super) fn kubeconfig_text(kubeconfig: &Value) -> Result<String, CommandError> {
+    serde_saphyr::to_string(kubeconfig).map_err(|error| CommandError::Config(error.to_string()))
 }
 
 /// The agent's flag with the cluster's name, in its Deployment.

@@ -31,7 +31,13 @@ async fn the_printed_command_installs_the_agent_once_and_again() {
         return;
     };
     let (printed, name) = (Printed::of(&house).await, cluster_name());
-    let line = printed.command(&name);
+    let (line, bare) = (printed.command(&name), printed.without_image(&name));
+
+    // A build that is no release has no image.
+    let output = managed.types(&bare).await;
+    let words = "Error: this build of berth is no release, so it has no image: name one by --image";
+    assert!(output.failed().contains(words), "{output:?}");
+    assert!(!managed.has_namespace().await);
 
     // First without a change.
     let output = managed.types(&format!("{line} --dry-run")).await;
@@ -68,9 +74,7 @@ async fn the_printed_command_installs_the_agent_once_and_again() {
     assert!(!managed.has_namespace().await);
 
     let output = managed
-        .types(&format!(
-            "{line} --image registry.example.com/berth:v1 --feature-gates ClusterProperty=true"
-        ))
+        .types(&format!("{line} --feature-gates ClusterProperty=true"))
         .await;
     let said = output.ok();
     for object in [
@@ -130,7 +134,7 @@ async fn the_printed_command_installs_the_agent_once_and_again() {
 
     // The same again. Without --image the image stays.
     let output = managed
-        .types(&format!("{line} --feature-gates ClusterProperty=true"))
+        .types(&format!("{bare} --feature-gates ClusterProperty=true"))
         .await;
     let changed: Vec<_> = output
         .ok()
@@ -140,7 +144,7 @@ async fn the_printed_command_installs_the_agent_once_and_again() {
     assert!(changed.is_empty(), "{output:?}");
 
     // As a dry run: what would change is told from what stays.
-    let same = format!("{line} --feature-gates ClusterProperty=true --dry-run=server");
+    let same = format!("{bare} --feature-gates ClusterProperty=true --dry-run=server");
     let output = managed.types(&same).await;
     let said = output.ok();
     assert_eq!(

@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use crate::house::House;
 use crate::join::front::{Front, authority, key_of};
-use crate::join::{OBJECTS, Printed, cluster_name};
+use crate::join::{IMAGE, OBJECTS, Printed, cluster_name};
 use berth_testkit::berth;
 use berth_testkit::cluster::{Output, finish, fresh};
 
@@ -19,6 +19,7 @@ const BOOTSTRAP_TOKEN: &str = "abcdef.0123456789abcdef";
 async fn join(url: &str, token: &str, more: &[&str]) -> Output {
     let mut args = vec!["join", "--hub-apiserver", url, "--hub-token", token];
     args.extend(["--cluster-name", "c1", "--output-manifests"]);
+    args.extend(["--image", IMAGE]);
     args.extend(more);
     finish(berth(&args), "").await
 }
