@@ -9,7 +9,6 @@ use crate::house::{CLUSTERS, House};
 use crate::join::{Managed, NAMESPACE, OBJECTS, Printed, SHORT, cluster_name, with_object};
 use berth_testkit::cluster::{Credentials, Person, fresh, rule};
 use berth_testkit::csr::Csr;
-use berth_testkit::transcript::words as words_of;
 
 /// The user of the token, who is the agent.
 async fn agent(
@@ -166,7 +165,7 @@ async fn the_printed_command_installs_the_agent_once_and_again() {
     let reader = managed.cluster.user(&fresh("reader"), &[]).await;
     let reads = rule(&["get", "list"], "*", &["*"], &[]);
     managed.cluster.grant(&reader, &[reads]).await;
-    let words = words_of(&other);
+    let words = berth_testkit::transcript::words(&other);
     let args: Vec<&str> = words.iter().skip(1).map(String::as_str).collect();
     let output = reader.berth(&args).await;
     let error = output.failed();
