@@ -21,6 +21,7 @@ use self::issue::{Issued, Issuer};
 use crate::failure::CommandError;
 use crate::flags::DryRunArgs;
 use crate::hub::{DryRun, HubArgs, HubConnection, Wait, title, unchecked, wait};
+use crate::image;
 use crate::join::hub::checked_url;
 
 /// The shortest lifetime that an API server accepts.
@@ -71,6 +72,9 @@ pub(crate) struct Args {
     /// The cluster's name in the command
     #[arg(long, value_name = "NAME")]
     cluster_name: Option<String>,
+    /// The agent's image in the command. Without it, 'berth join' installs the image of its release
+    #[arg(long, value_name = "IMAGE")]
+    image: Option<String>,
     #[command(flatten)]
     dry_run: DryRunArgs,
     /// Output format: 'text' or 'json'
@@ -107,6 +111,7 @@ fn lifetime(text: &str) -> Result<Wait, String> {
 /// # Errors
 /// The hub cannot be used, or the user may not create the account or the token.
 pub(crate) async fn run(args: &Args, hub_args: &HubArgs) -> anyhow::Result<ExitCode> {
+    let image = args.image.as_deref().map(image::checked).transpose()?;
     let address = server_address(&hub_args.access())
         .map_err(|error| CommandError::Config(error.to_string()))?;
     let hub = HubConnection::of(hub_args).await?;
@@ -133,7 +138,7 @@ pub(crate) async fn run(args: &Args, hub_args: &HubArgs) -> anyhow::Result<ExitC
         use_bootstrap_token: args.use_bootstrap_token,
         hub_apiserver: args.hub_apiserver.as_deref(),
         cluster_name: args.cluster_name.as_deref(),
-        image: None,
+        image: image.as_deref(),
     };
     let (command, expires) = issue(&hub, &address, wanted).await?;
     if let Some(expires) = &expires {

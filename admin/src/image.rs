@@ -54,9 +54,11 @@ fn named(flag: Option<&str>, release: Option<&str>) -> Result<String, CommandErr
     }
 }
 
+/// Returns the image that a flag names.
+///
 /// # Errors
 /// The text cannot be a reference of an image. The nodes would say so much later.
-fn checked(image: &str) -> Result<String, CommandError> {
+pub(crate) fn checked(image: &str) -> Result<String, CommandError> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:/@".contains(&byte);
     let is_image = !image.is_empty() && image.len() <= 512 && image.bytes().all(is_plain);
     if is_image && !image.contains("//") && !image.starts_with(['/', ':', '@']) {

@@ -41,14 +41,14 @@ async fn a_token_may_register_clusters_and_nothing_else() {
     }
     // A second token changes nothing.
     let output = house
-        .berth("get token --hub-apiserver https://hub.example.com/")
+        .berth("get token --hub-apiserver https://hub.example.com/ --image r.example.com/berth:v1")
         .await;
-    assert!(
-        output
-            .ok()
-            .contains(" --hub-apiserver https://hub.example.com --ca-data "),
-        "{output:?}"
-    );
+    for words in [
+        " --hub-apiserver https://hub.example.com --ca-data ",
+        " --image r.example.com/berth:v1 ",
+    ] {
+        assert!(output.ok().contains(words), "{output:?}");
+    }
     assert!(
         !output.stderr.contains("created") && !output.stderr.contains("may not reach"),
         "{output:?}"
@@ -149,6 +149,12 @@ async fn who_may_not_create_the_account_or_the_token_is_told() {
         let output = house.berth(line).await;
         assert_eq!(output.code, 2, "{output:?}");
     }
+    let output = house.berth("get token --image //berth").await;
+    assert_eq!(output.code, 1, "{output:?}");
+    assert!(
+        output.stderr.contains("is not the name of an image"),
+        "{output:?}"
+    );
 }
 
 #[tokio::test]
