@@ -33,7 +33,7 @@ async fn the_hub_accepts_connections_and_never_answers() {
 
 async fn goes(what: &'static str, how: State) {
     let report = Report::begin(what);
-    let (_hub, line, load, _gates) = at_work().await;
+    let AtWork { line, load, _rest } = at_work().await;
     load.go_on(100).await;
     assert_eq!(load.so_far().undecided, 0, "{:?}", load.so_far());
     let rounds = length::times(1);
@@ -80,7 +80,14 @@ async fn until(load: &Load, patience: Duration, mut is_so: impl FnMut() -> bool)
 }
 
 /// Gates whose hub is behind a [`Line`], and their callers.
-async fn at_work() -> (Private, Line, Load, Vec<RunningGate>) {
+struct AtWork {
+    line: Line,
+    load: Load,
+    /// What runs until the test ends.
+    _rest: (Private, Balancer, [RunningGate; 2]),
+}
+
+async fn at_work() -> AtWork {
     let hub = Cluster::private().await;
     install(&hub).await;
     calls::grant(&hub).await;
@@ -104,5 +111,9 @@ async fn at_work() -> (Private, Line, Load, Vec<RunningGate>) {
         ..Manner::default()
     };
     let load = Load::start(Target::new(balancer.port, "localhost", &trust), manner);
-    (hub, line, load, vec![first, second])
+    AtWork {
+        line,
+        load,
+        _rest: (hub, balancer, [first, second]),
+    }
 }
