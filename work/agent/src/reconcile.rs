@@ -117,11 +117,11 @@ impl World for Agent {
         }
     }
 
-    fn listed(&mut self, kind: Kind, _: Now, wake: &mut Wake<Self>) {
+    fn listed(&mut self, kind: Kind, now: Now, wake: &mut Wake<Self>) {
         self.note(wake, |view, wakes| match kind {
             Kind::Objects(row) => view.row_listed(row, wakes),
             Kind::Works => view.works_listed(wakes),
-            Kind::Permissions(kind) => view.permissions_listed(kind, wakes),
+            Kind::Permissions(kind) => view.permissions_listed(kind, now.instant, wakes),
             Kind::Applied => view.applied_listed(),
             Kind::Definitions => {}
         });

@@ -39,10 +39,9 @@ impl Checks {
         }
     }
 
-    /// The permissions have changed at this time, before the first question: the answer may still be that of before.
-    pub(crate) fn changed_before(&mut self, changed: Instant, now: Instant) {
-        let again = changed + AGAIN;
-        self.due[1] = (again > now).then_some(again);
+    /// The permissions have changed at this time, or were listed, before the first question: the answer may still be that of before.
+    pub(crate) fn changed_before(&mut self, changed: Instant) {
+        self.due[1] = Some(changed + AGAIN);
     }
 
     /// The permissions may have changed.

@@ -49,13 +49,15 @@ pub fn install(view: &mut View, name: &Arc<str>, ready: &Ready, mut slots: Vec<R
 }
 
 /// Replaces the slot of a manifest whose kind was not served. Returns true if it is served now.
-pub fn install_one(view: &mut View, name: &str, ordinal: usize, slot: Slot) -> bool {
+pub fn install_one(view: &mut View, name: &str, ordinal: usize, mut slot: Slot) -> bool {
     let Some(entry) = slot.entry().cloned() else {
         return false;
     };
+    let changed = view.permissions_changed;
     let progress = view.progress.get_mut(name);
     let place = progress.and_then(|it| Some((it.place(ordinal)?, it)));
     if let Some((at, progress)) = place {
+        note_change(changed, &mut slot);
         progress.slots[at] = slot;
         add(view, &entry);
     }
@@ -97,6 +99,7 @@ fn replace(view: &mut View, name: &Arc<str>, ready: &Ready, mut slots: Vec<Slot>
         let Some(entry) = slot.entry().cloned() else {
             continue;
         };
+        note_change(view.permissions_changed, slot);
         if let Some(former) = former_slots.remove(&entry.object) {
             slot.follow(former);
             if is_changed {
@@ -125,6 +128,13 @@ fn replace(view: &mut View, name: &Arc<str>, ready: &Ready, mut slots: Vec<Slot>
         stale_wait: None,
     };
     view.progress.insert(Arc::clone(name), progress);
+}
+
+/// Notes the last change of permissions. It may have come after the slot was made, and before the slot was installed.
+fn note_change(changed: Option<Instant>, slot: &mut Slot) {
+    if let Some(changed) = changed.filter(|_| slot.has_executor()) {
+        slot.checks.changed_before(changed);
+    }
 }
 
 fn add(view: &mut View, entry: &Arc<Entry>) {
@@ -216,9 +226,6 @@ impl Unmatched {
                 let mut slot = Slot::new(ordinal, Target::Object(Arc::new(entry)), None);
                 if shared.source.spec.executor.is_some() {
                     slot.checks = Checks::first(now);
-                    if let Some(changed) = view.permissions_changed {
-                        slot.checks.changed_before(changed, now);
-                    }
                     slot.access = Access::Unknown;
                 }
                 (rank, slot)

@@ -7,7 +7,7 @@ use berth_work_core::grants::{Accounts, Rbac, RbacName};
 
 use super::{Key, Notice, View, Wakes};
 use crate::permissions::{Change, RbacKind};
-use crate::progress::Progress;
+use crate::progress::{Progress, Slot};
 use crate::rows::Sight;
 
 // === impl View ===
@@ -44,11 +44,17 @@ impl View {
         self.ask_again(&concerned, now, wakes);
     }
 
-    /// Notes that this kind of RBAC was listed.
-    pub fn permissions_listed(&mut self, kind: RbacKind, wakes: &mut Wakes) {
-        if self.permissions.turns(kind, Sight::Listed) && !self.permissions.is_waiting() {
-            wakes.extend(self.works_with_executors());
+    /// Notes that this kind of RBAC was listed. The API server may have listed a change that its authorizer does not know yet, so that
+    /// it is asked again, as after a change.
+    pub fn permissions_listed(&mut self, kind: RbacKind, now: Instant, wakes: &mut Wakes) {
+        if !self.permissions.turns(kind, Sight::Listed) || self.permissions.is_waiting() {
+            return;
         }
+        self.permissions_changed = Some(now);
+        for slot in self.slots_with_executors() {
+            slot.checks.changed_before(now);
+        }
+        wakes.extend(self.works_with_executors());
     }
 
     /// A kind of RBAC cannot be watched.
@@ -67,11 +73,7 @@ impl View {
             kind,
             error: error.to_owned(),
         });
-        let progress = self.progress.values_mut();
-        for slot in progress
-            .flat_map(|it| &mut it.slots)
-            .filter(|it| it.has_executor())
-        {
+        for slot in self.slots_with_executors() {
             slot.checks.changed(now);
         }
         wakes.extend(self.works_with_executors());
@@ -82,6 +84,11 @@ impl View {
         let has_executor = |it: &Progress| it.source.spec.executor.is_some();
         let is_needed = self.progress.values().any(has_executor);
         self.permissions.needed(is_needed)
+    }
+
+    fn slots_with_executors(&mut self) -> impl Iterator<Item = &mut Slot> {
+        let slots = self.progress.values_mut().flat_map(|it| &mut it.slots);
+        slots.filter(|it| it.has_executor())
     }
 
     fn works_with_executors(&self) -> Vec<Key> {

@@ -65,14 +65,10 @@ fn play(number: u64, is_told: bool) -> Result<(), String> {
                 let unlisted = world.unlisted();
                 world.doubtful.extend(unlisted);
                 agent = agent.killed(&mut world);
-                world.grants.is_known(agent.now);
             }
             8..10 if traits.executor => {
                 agent.say(|| "the permissions of the executor change".to_owned());
                 world.grants.change(agent.now, &mut rng);
-                if !agent.sees_permissions() {
-                    world.grants.is_known(agent.now);
-                }
             }
             10..13 if traits.holds => {
                 let value = [Some("changes"), Some("all"), None][rng.usize(..3)];

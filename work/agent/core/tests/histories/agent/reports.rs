@@ -87,11 +87,6 @@ impl Agent {
         all.any(|(_, at)| at.is_none_or(|at| at < end))
     }
 
-    /// Returns true if roles and bindings were listed, and each change of them is seen.
-    pub(crate) fn sees_permissions(&self) -> bool {
-        !self.permissions.is_empty() && self.permissions.iter().all(|(_, at)| at.is_some())
-    }
-
     /// A kind of RBAC is listed, or the next change is reported.
     pub(super) fn report_permissions(&mut self, world: &World) {
         let (end, now) = (world.grants.log.len(), self.instant());
@@ -107,7 +102,7 @@ impl Agent {
                 if let Some(rbac) = present {
                     view.permission_seen(kind, grants::name(), rbac, now, wakes);
                 }
-                view.permissions_listed(kind, wakes);
+                view.permissions_listed(kind, now, wakes);
             });
         };
         for (_, rbac) in world.grants.log[from..].iter().filter(|it| it.0 == kind) {

@@ -43,6 +43,17 @@ fn a_manifest_that_comes_just_after_a_change_is_asked_about_again() {
 }
 
 #[test]
+fn a_change_just_before_the_agent_begins_is_asked_about_again() {
+    each(with_executor(), &[("a", 1)], |play| {
+        play.rests();
+        play.replaces(WORK, &[("a", 1), ("b", 1)]);
+        play.world.grants.set(play.agent.now, "b", &["get"]);
+        play.kills();
+        play.rests();
+    });
+}
+
+#[test]
 fn what_an_executor_may_not_write_is_read_though_another_work_has_it() {
     each(with_executor(), &[("a", 1)], |play| {
         play.creates(RIVAL, &[(COMMON, 1)]);
