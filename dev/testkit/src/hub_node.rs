@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::PathBuf;
-use std::process::Command;
+use std::time::Duration;
 
 use berth_devhub::Options;
 use serde_json::{Value, json};
@@ -14,6 +14,7 @@ use tokio::sync::{Mutex, MutexGuard};
 use crate::balancer::Balancer;
 use crate::cluster::janitor::{self, Watched};
 use crate::cluster::{Cluster, Person};
+use crate::program::command;
 use crate::{Gate, Logged, eventually, program, when};
 
 /// The Deployments' collection, but for its last word.
@@ -74,10 +75,7 @@ impl HubNode {
 
     /// As [`start`](Self::start), with as many replicas as the Deployments say, and a Service that learns late of their readiness.
     /// The images with these ends are run by these programs.
-    pub async fn with_replicas(
-        late: std::time::Duration,
-        programs: Vec<(String, PathBuf)>,
-    ) -> Self {
+    pub async fn with_replicas(late: Duration, programs: Vec<(String, PathBuf)>) -> Self {
         let alone = takes_the_port().await;
         let port = if alone.is_some() { PORT } else { 0 };
         let balancer = Balancer::start_at(port, late).await;
@@ -159,7 +157,7 @@ impl HubNode {
                 if is_last {
                     break;
                 }
-                let pause = std::time::Duration::from_millis(100);
+                let pause = Duration::from_millis(100);
                 is_last = tokio::time::timeout(pause, &mut end).await.is_ok();
             }
         };
@@ -233,11 +231,8 @@ impl HubNode {
         let image = pod["containers"][0]["image"].as_str().unwrap();
         let mut programs = self.programs.iter();
         let named = programs.find(|(end, _)| image.ends_with(end));
-        let mut command = Command::new(named.map_or(program(), |(_, path)| path));
+        let mut command = command(named.map_or(program(), |(_, path)| path), &args);
         command
-            .args(&args)
-            .env_remove("RUST_LOG")
-            .env_remove("KUBECONFIG")
             .args(["--kubeconfig", account.kubeconfig.to_str().unwrap()])
             .args(["--log-format", "json"]);
         if name == CONTROLLER {

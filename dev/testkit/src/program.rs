@@ -27,7 +27,12 @@ pub fn program() -> &'static Path {
 
 /// `berth` with these arguments, without the user's settings.
 pub fn berth(args: &[&str]) -> Command {
-    let mut command = Command::new(program());
+    command(program(), args)
+}
+
+/// As [`berth`], by another build of it.
+pub(crate) fn command(program: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new(program);
     command
         .args(args)
         .env_remove("RUST_LOG")
