@@ -2,6 +2,7 @@
 //!
 //! The overlays are the source. A test renders each with kustomize, and compares the objects one by one.
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::files::{
@@ -16,7 +17,8 @@ use crate::files::{
 pub const HUB_NAMESPACE: &str = "open-cluster-management-hub";
 
 /// Where the gate's rules run, and in how many Deployments.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Mode {
     /// The gate as webhooks, and the controller: `manifests`.
     #[default]
@@ -191,14 +193,7 @@ impl Hub {
         self.foundation.retain(|object| {
             object["kind"] != "ServiceAccount" || object["metadata"]["name"] != CONTROLLER_ACCOUNT
         });
-        for object in &mut self.foundation {
-            let subjects = object.get_mut("subjects").and_then(Value::as_array_mut);
-            for subject in subjects.into_iter().flatten() {
-                if subject["name"] == CONTROLLER_ACCOUNT {
-                    subject["name"] = json!(GATE_ACCOUNT);
-                }
-            }
-        }
+        in_one_account(&mut self.foundation);
         for deployment in &mut self.workloads {
             let container = container(deployment);
             container["args"] = json!(["hub", "--certificate-source=secret"]);
@@ -211,11 +206,23 @@ impl Hub {
     }
 }
 
-fn documents(files: &[Manifest]) -> Vec<Value> {
+/// Gives the rights of the controller's account to the gate's.
+pub(crate) fn in_one_account(objects: &mut [Value]) {
+    for object in objects {
+        let subjects = object.get_mut("subjects").and_then(Value::as_array_mut);
+        for subject in subjects.into_iter().flatten() {
+            if subject["name"] == CONTROLLER_ACCOUNT {
+                subject["name"] = json!(GATE_ACCOUNT);
+            }
+        }
+    }
+}
+
+pub(crate) fn documents(files: &[Manifest]) -> Vec<Value> {
     files.iter().flat_map(Manifest::documents).collect()
 }
 
 /// The first container of a Deployment.
-fn container(deployment: &mut Value) -> &mut Value {
+pub(crate) fn container(deployment: &mut Value) -> &mut Value {
     &mut deployment["spec"]["template"]["spec"]["containers"][0]
 }

@@ -1,10 +1,13 @@
 //! The manifests that install Berth, embedded; and the table of its webhooks.
 //!
 //! The YAML files of this folder are the source. Each one that a program reads is a constant of [`files`], one line per file;
-//! a test checks that no file is missing. Each webhook is one row of [`webhooks::WEBHOOKS`]. [`Hub`] has the objects of a whole hub.
+//! a test checks that no file is missing. Each webhook is one row of [`webhooks::WEBHOOKS`]. [`Hub`] has the objects of a whole hub, and [`values`]
+//! what can be chosen of it.
 
 pub mod files;
 mod hub;
+mod rendered;
+pub mod values;
 pub mod webhooks;
 
 pub use files::Manifest;

@@ -1,9 +1,9 @@
 //! The Helm charts in `charts/`: what is generated in them, and that they render what the manifests are.
 //!
 //! The manifests stay the truth. Templates into which no value reaches are copies of them (`copies`); those of Deployments are
-//! written by hand. `hub` and `agent` compare what helm renders with what kustomize builds, object by object. The values are types
-//! (`values`), of which the schema, `values.yaml` and the table in the README are printed. The types are only here: no program
-//! reads values, so none carries them.
+//! written by hand. `hub` and `agent` compare what helm renders with what kustomize builds, object by object; `without_helm` with what
+//! `berth init --values` installs. The values are types of `berth_manifests`, of which the schema, `values.yaml` and the table in the
+//! README are printed.
 
 mod agent;
 mod compared;
@@ -15,13 +15,15 @@ mod helm;
 mod hub;
 mod printed;
 mod refusals;
-mod values;
+mod without_helm;
+
+use berth_manifests::values::{AgentValues, HubValues};
 
 /// Each generated file of the charts: its path in the repository, and its content.
 pub(crate) fn generated_files() -> Vec<(String, String)> {
     let mut files = Vec::new();
-    files.extend(printed::files::<values::hub::Hub>("berth-hub"));
-    files.extend(printed::files::<values::agent::Agent>("berth-agent"));
+    files.extend(printed::files::<HubValues>("berth-hub"));
+    files.extend(printed::files::<AgentValues>("berth-agent"));
     files.extend(copies::hub());
     files.extend(copies::agent());
     files

@@ -79,12 +79,15 @@ fn schema<T: JsonSchema>() -> Value {
     schema
 }
 
-/// Every value has a default, so none is required. Formats such as uint16 are no formats of JSON Schema.
+/// Every value has a default, which values.yaml shows, so none is required. Formats such as uint16 are no formats of JSON Schema.
 fn tidy(schema: &mut Value) {
     match schema {
         Value::Object(fields) => {
             // A property may be named so, too: it would be an object.
-            fields.retain(|name, it| !(name == "format" && it.is_string()) && name != "title");
+            fields.retain(|name, it| {
+                !(name == "format" && it.is_string())
+                    && !["title", "default"].contains(&name.as_str())
+            });
             if fields.get("type") == Some(&json!("object")) && fields.contains_key("properties") {
                 let of_a_list = fields["properties"].as_object().map(serde_json::Map::len)
                     == Some(1)

@@ -1,5 +1,6 @@
 //! Values that are refused, each with a sentence; and what helm's own checks say.
 
+use berth_manifests::values::HubValues;
 use serde_json::{Value, json};
 
 use super::helm::{AGENT, Chart, HUB, programs};
@@ -93,6 +94,10 @@ fn contradictions_are_refused() {
         ),
     ] {
         assert_refused(HUB, &values, &[], &[sentence]);
+        let read: HubValues = serde_json::from_value(values).expect("the schema takes it");
+        let said = read.contradictions();
+        assert_eq!(said.len(), 1, "{said:?}");
+        assert!(said[0].starts_with(sentence), "{said:?}");
     }
     for (values, sentence) in [
         (
@@ -162,6 +167,11 @@ fn typos_and_values_that_make_no_sense_are_refused() {
         (json!({"autoApproval": {"users": "alice"}}), "users"),
     ] {
         assert_refused(HUB, &values, &[], &[BY_SCHEMA, name]);
+        let said = match serde_json::from_value::<HubValues>(values) {
+            Ok(read) => read.contradictions().join("\n"),
+            Err(error) => error.to_string(),
+        };
+        assert!(!said.is_empty(), "{name} is taken");
     }
     for (values, name) in [
         (json!({"clusterName": "C1"}), "clusterName"),

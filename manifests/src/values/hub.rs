@@ -3,146 +3,182 @@
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{Crds, Image, Monitoring, Pods, SecretName};
+use crate::Mode;
 
 /// The values of berth-hub. A name that is not here is refused.
-#[derive(Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(in crate::charts) struct Hub {
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct HubValues {
     /// Where the rules run. webhooks: in the gate. policies: in the API server (Kubernetes 1.36). policies-with-webhook: in the API
     /// server, and the gate decides what policies cannot. hub: as webhooks, with gate and controller in one Deployment.
-    #[schemars(extend("enum" = ["webhooks", "policies", "policies-with-webhook", "hub"]))]
-    mode: String,
+    #[schemars(with = "String", extend("enum" = ["webhooks", "policies", "policies-with-webhook", "hub"]))]
+    pub mode: Mode,
     /// Replicas and resources for up to 500 (small), 3,000 (medium) or 10,000 clusters (large).
-    #[schemars(extend("enum" = ["small", "medium", "large"]))]
-    size: String,
+    #[schemars(with = "String", extend("enum" = ["small", "medium", "large"]))]
+    pub size: Size,
     /// The image of all pods.
-    image: Image,
+    pub image: Image,
     /// Secrets with the credentials of the registry.
-    image_pull_secrets: Vec<SecretName>,
+    pub image_pull_secrets: Vec<SecretName>,
     /// More labels of all objects.
-    common_labels: BTreeMap<String, String>,
+    pub common_labels: BTreeMap<String, String>,
     /// The CustomResourceDefinitions.
-    crds: Crds,
+    pub crds: Crds,
     /// The webhook configurations.
-    registrations: Registrations,
+    pub registrations: Registrations,
     /// The certificate of the gate.
-    certificates: Certificates,
+    pub certificates: Certificates,
     /// Automatic acceptance of clusters.
-    auto_approval: AutoApproval,
+    pub auto_approval: AutoApproval,
     /// ClusterProfiles of SIG-Multicluster.
-    cluster_profiles: ClusterProfiles,
+    pub cluster_profiles: ClusterProfiles,
     /// Feature gates, such as PlacementScores: true. Each reaches the processes that it has an effect on.
     #[schemars(extend("propertyNames" = {"enum": [
         "CleanUpCompletedManifestWork", "ClusterProfile", "DefaultClusterSet", "GuardedSelectors", "ManagedClusterAutoApproval",
         "ManagedClusterAutoRebootstrap", "ManifestWorkReplicaSet", "NilExecutorValidating", "PlacementPreferNoSelect",
         "PlacementScores", "PlacementSortBy", "PlacementSpreadPolicy", "ResourceCleanup", "SIGPlacementDecision", "UnguardedDenial",
     ]}))]
-    feature_gates: BTreeMap<String, bool>,
+    pub feature_gates: BTreeMap<String, bool>,
     /// Give the controller's Deployment the name and labels of OCM's, so that it replaces OCM's in place.
-    ocm_names: bool,
+    pub ocm_names: bool,
     /// NetworkPolicies, which limit connections to the ports of the pods.
-    network_policies: Enabled,
+    pub network_policies: Enabled,
     /// Scrape targets, alerts and dashboard.
-    monitoring: Monitoring,
+    pub monitoring: Monitoring,
     /// Roles for people.
-    rbac: Rbac,
+    pub rbac: Rbac,
     /// The account and the role of bootstrap tokens, which 'berth get token' creates otherwise.
-    bootstrap: Enabled,
+    pub bootstrap: Enabled,
     /// The pods of the gate; in mode hub, of gate and controller.
-    gate: Pods,
+    pub gate: Pods,
     /// The pods of the controller. Not in mode hub.
-    controller: Pods,
+    pub controller: Pods,
     /// Run the placement controller in a Deployment and with an account of its own. Otherwise it is part of the controller.
-    placement_apart: bool,
+    pub placement_apart: bool,
     /// The pods of the placement controller. Only with placementApart.
-    placement: Pods,
+    pub placement: Pods,
     /// Of Helm, for charts that contain this one. Not read.
     #[serde(skip_serializing_if = "Map::is_empty")]
     #[schemars(default)]
-    global: Map<String, Value>,
+    pub global: Map<String, Value>,
 }
 
-#[derive(Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct Enabled {
+/// How many clusters the replicas and resources of a hub are for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Size {
+    /// Up to 500.
+    Small,
+    /// Up to 3,000.
+    Medium,
+    /// Up to 10,000.
+    Large,
+}
+
+/// Who issues the certificate of the gate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CertificateSource {
+    /// The controller.
+    #[default]
+    Berth,
+    /// cert-manager.
+    CertManager,
+}
+
+/// Whether something is installed.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Enabled {
     /// Install them.
-    enabled: bool,
+    pub enabled: bool,
 }
 
-#[derive(Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct Registrations {
+/// The webhook configurations.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Registrations {
     /// Install the webhook configurations. They fail closed: on a hub in use, install without them first, and turn them on when the
     /// gate is ready.
-    enabled: bool,
+    pub enabled: bool,
 }
 
-#[derive(Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct Certificates {
+/// The certificate of the gate.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Certificates {
     /// Who issues the certificate: berth (the controller) or cert-manager.
-    #[schemars(extend("enum" = ["berth", "cert-manager"]))]
-    source: String,
+    #[schemars(with = "String", extend("enum" = ["berth", "cert-manager"]))]
+    pub source: CertificateSource,
 }
 
-#[derive(Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct Rbac {
+/// Roles for people.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Rbac {
     /// Make Placements part of Kubernetes' roles edit and admin, and reading them part of view. The roles to bind, such as
     /// open-cluster-management:berth:accept, are installed in any case.
-    aggregate: bool,
+    pub aggregate: bool,
 }
 
-#[derive(Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct AutoApproval {
+/// Automatic acceptance of clusters.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct AutoApproval {
     /// Users whose CSRs are approved and whose clusters are accepted without an admin. Empty: off, and without the permission.
-    users: Vec<String>,
+    pub users: Vec<String>,
 }
 
-#[derive(Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct ClusterProfiles {
+/// ClusterProfiles of SIG-Multicluster.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct ClusterProfiles {
     /// Keep a ClusterProfile of each cluster of a set, in each namespace that the set is bound to.
-    enabled: bool,
+    pub enabled: bool,
     /// Publish the decisions of Placements as PlacementDecisions of SIG-Multicluster, too.
-    placement_decisions: bool,
+    pub placement_decisions: bool,
 }
 
-impl Default for Hub {
+impl Default for HubValues {
     fn default() -> Self {
-        let off = || Enabled { enabled: false };
         Self {
-            mode: "webhooks".to_owned(),
-            size: "medium".to_owned(),
+            mode: Mode::Webhooks,
+            size: Size::Medium,
             image: Image::default(),
             image_pull_secrets: Vec::new(),
             common_labels: BTreeMap::new(),
             crds: Crds::default(),
-            registrations: Registrations { enabled: true },
-            certificates: Certificates {
-                source: "berth".to_owned(),
-            },
-            auto_approval: AutoApproval { users: Vec::new() },
-            cluster_profiles: ClusterProfiles {
-                enabled: false,
-                placement_decisions: false,
-            },
+            registrations: Registrations::default(),
+            certificates: Certificates::default(),
+            auto_approval: AutoApproval::default(),
+            cluster_profiles: ClusterProfiles::default(),
             feature_gates: BTreeMap::new(),
             ocm_names: false,
-            network_policies: off(),
+            network_policies: Enabled::default(),
             monitoring: Monitoring::default(),
-            rbac: Rbac { aggregate: true },
-            bootstrap: off(),
+            rbac: Rbac::default(),
+            bootstrap: Enabled::default(),
             gate: Pods::default(),
             controller: Pods::default(),
             placement_apart: false,
             placement: Pods::default(),
             global: Map::new(),
         }
+    }
+}
+
+impl Default for Registrations {
+    fn default() -> Self {
+        Self { enabled: true }
+    }
+}
+
+impl Default for Rbac {
+    fn default() -> Self {
+        Self { aggregate: true }
     }
 }

@@ -1,0 +1,101 @@
+//! What `berth init --values` installs is what the chart renders with the same values.
+
+use berth_manifests::Hub;
+use berth_manifests::values::HubValues;
+use serde_json::{Value, json};
+
+use super::compared::assert_renders;
+use super::helm::HUB;
+
+fn read(values: &Value) -> HubValues {
+    serde_json::from_value(values.clone()).unwrap_or_else(|error| panic!("{values}: {error}"))
+}
+
+#[test]
+fn the_objects_are_those_of_the_chart() {
+    let pods = json!({
+        "replicas": 5,
+        "resources": {"requests": {"cpu": "2", "memory": "1Gi"}, "limits": {"memory": "2Gi"}},
+        "extraArgs": ["--v=4"],
+        "extraEnv": [{"name": "A", "value": "b"}],
+        "podLabels": {"team": "fleet"},
+        "podAnnotations": {"a/b": "c"},
+        "nodeSelector": {"pool": "system"},
+        "tolerations": [{"key": "a", "operator": "Exists"}],
+        "affinity": {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": []}},
+        "priorityClassName": "system-cluster-critical",
+    });
+    let mut all = vec![
+        json!({}),
+        json!({"image": {"pullPolicy": "Always"}, "imagePullSecrets": [{"name": "pull"}]}),
+        json!({"commonLabels": {"team": "fleet"}, "bootstrap": {"enabled": true}}),
+        json!({"crds": {"enabled": false}, "clusterProfiles": {"enabled": true}}),
+        json!({"rbac": {"aggregate": false}, "gate": pods, "controller": pods}),
+    ];
+    for mode in ["webhooks", "policies", "policies-with-webhook", "hub"] {
+        for size in ["small", "medium", "large"] {
+            all.push(json!({"mode": mode, "size": size}));
+        }
+        all.push(json!({
+            "mode": mode,
+            "networkPolicies": {"enabled": true},
+            "clusterProfiles": {"enabled": true, "placementDecisions": true},
+            "autoApproval": {"users": ["alice", "bob"]},
+            "featureGates": {"PlacementScores": true, "ResourceCleanup": false},
+        }));
+        if mode != "policies" {
+            all.push(json!({"mode": mode, "registrations": {"enabled": false}, "gate": pods}));
+        }
+        if !mode.starts_with("policies") {
+            let gates = json!({"GuardedSelectors": false, "DefaultClusterSet": false});
+            all.push(json!({"mode": mode, "featureGates": gates}));
+        }
+    }
+    for values in all {
+        let read = read(&values);
+        assert_eq!(read.contradictions(), [""; 0], "{values}");
+        assert_eq!(read.only_in_the_chart(), [""; 0], "{values}");
+        let hub = Hub::with(&read, "berth");
+        let mut objects: Vec<Value> = hub.objects().cloned().collect();
+        objects.retain(|it| it["kind"] != "Namespace" || it["metadata"]["name"] != HUB.namespace);
+        assert_renders(HUB, &values, &objects);
+    }
+}
+
+#[test]
+fn without_values_it_is_the_hub_of_the_mode() {
+    for mode in berth_manifests::Mode::ALL {
+        let values = HubValues {
+            mode,
+            ..HubValues::default()
+        };
+        assert_eq!(Hub::with(&values, "x"), Hub::of(mode, "x"), "{mode:?}");
+    }
+}
+
+#[test]
+fn what_only_the_chart_has_is_named() {
+    for (values, name) in [
+        (json!({"ocmNames": true}), "ocmNames: only with Helm"),
+        (
+            json!({"placementApart": true}),
+            "placementApart: only with Helm",
+        ),
+        (
+            json!({"certificates": {"source": "cert-manager"}}),
+            "certificates.source: only with Helm",
+        ),
+        (
+            json!({"monitoring": {"enabled": true}}),
+            "monitoring.enabled: only with Helm, or kubectl apply -k manifests/monitoring",
+        ),
+        (
+            json!({"crds": {"keep": false}}),
+            "crds.keep=false: only with Helm",
+        ),
+    ] {
+        let named = read(&values).only_in_the_chart();
+        assert_eq!(named.len(), 1, "{named:?}");
+        assert!(named[0].starts_with(name), "{named:?}");
+    }
+}
