@@ -21,6 +21,7 @@ mod rollout;
 mod steps;
 pub(crate) mod uninstall;
 pub(crate) mod upgrade;
+mod values;
 
 use berth_manifests::Mode;
 

@@ -2,6 +2,7 @@
 //! the Deployments.
 
 mod purge;
+mod values;
 
 use serde_json::{Value, json};
 

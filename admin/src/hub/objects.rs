@@ -283,14 +283,16 @@ impl<'a> Place<'a> {
 }
 
 /// The kinds of Berth's manifests, and their resources.
-const RESOURCES: [(&str, &str); 19] = [
+const RESOURCES: [(&str, &str); 21] = [
     ("Namespace", "namespaces"),
     ("ServiceAccount", "serviceaccounts"),
+    ("ConfigMap", "configmaps"),
     ("Secret", "secrets"),
     ("Service", "services"),
     ("Lease", "leases"),
     ("Deployment", "deployments"),
     ("PodDisruptionBudget", "poddisruptionbudgets"),
+    ("NetworkPolicy", "networkpolicies"),
     ("Role", "roles"),
     ("RoleBinding", "rolebindings"),
     ("ClusterRole", "clusterroles"),
@@ -330,6 +332,12 @@ mod tests {
         for mode in Mode::ALL {
             objects.extend(Hub::of(mode, "berth").objects().cloned());
         }
+        let values = json!({
+            "networkPolicies": {"enabled": true}, "autoApproval": {"users": ["a"]},
+            "clusterProfiles": {"enabled": true, "placementDecisions": true},
+        });
+        let values = serde_json::from_value(values).unwrap();
+        objects.extend(Hub::with(&values, "berth").objects().cloned());
         for object in &objects {
             let place = Place::of(object).unwrap();
             assert!(!place.version.is_empty(), "{object}");

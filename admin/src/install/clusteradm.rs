@@ -1,7 +1,10 @@
-//! The flags of clusteradm's `init` that Berth does not need: accepted with a warning, or refused by name.
+//! The flags of clusteradm's `init` that Berth's lacks: taken as values, accepted with a warning, or refused by name.
 //!
 //! A flag is accepted if the hub works all the same, and refused if the user would get something else than they asked for.
 
+use serde_json::{Value, json};
+
+use super::values::Given;
 use crate::failure::CommandError;
 
 /// The flags. The help hides them.
@@ -17,7 +20,7 @@ pub(super) struct ForeignFlags {
     image_pull_credential_file: Option<String>,
     #[arg(long, hide = true)]
     cluster_manager_values_file: Option<String>,
-    #[arg(long, hide = true)]
+    #[arg(long, hide = true, value_delimiter = ',')]
     feature_gates: Vec<String>,
     #[arg(long, hide = true, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     force: Option<bool>,
@@ -71,6 +74,32 @@ impl ForeignFlags {
         }
     }
 
+    /// Returns the values that flags stand for.
+    ///
+    /// # Errors
+    /// A feature gate is neither on nor off.
+    pub(super) fn values(&self) -> Result<Given, CommandError> {
+        let mut values = Given::new();
+        let mut gates = Given::new();
+        for gate in &self.feature_gates {
+            let (name, on) = gate.split_once('=').unwrap_or((gate, ""));
+            let on: bool = on.parse().map_err(|_| {
+                CommandError::Config(format!(
+                    "--feature-gates {gate:?} must be NAME=true or NAME=false"
+                ))
+            })?;
+            gates.insert(name.to_owned(), json!(on));
+        }
+        if !gates.is_empty() {
+            values.insert("featureGates".to_owned(), Value::Object(gates));
+        }
+        let users = &self.auto_approved_csr_identities;
+        if !users.is_empty() {
+            values.insert("autoApproval".to_owned(), json!({ "users": users }));
+        }
+        Ok(values)
+    }
+
     /// Returns the warnings.
     ///
     /// # Errors
@@ -78,8 +107,6 @@ impl ForeignFlags {
     pub(super) fn judge(&self) -> Result<Vec<String>, CommandError> {
         let one_way = "Berth registers clusters by certificates only";
         let one_image = "Berth is one image: name it by --image";
-        let overlay =
-            "apply manifests/overlays/auto-approval with kubectl apply -k, with these users in it";
         let drivers = &self.registration_drivers;
         let refused = [
             (
@@ -90,17 +117,12 @@ impl ForeignFlags {
             (
                 "--image-pull-credential-file",
                 self.image_pull_credential_file.is_some(),
-                "create the Secret in namespace open-cluster-management-hub, and add it to imagePullSecrets of the ServiceAccounts there",
+                "create the Secret in namespace open-cluster-management-hub, and name it in imagePullSecrets of a file of --values",
             ),
             (
                 "--cluster-manager-values-file",
                 self.cluster_manager_values_file.is_some(),
-                "change the manifests of --output-manifests",
-            ),
-            (
-                "--feature-gates",
-                !self.feature_gates.is_empty(),
-                "add --feature-gates to the arguments of the Deployments, where it stays: kubectl -n open-cluster-management-hub edit deployment",
+                "they are those of OCM's chart; --values has Berth's",
             ),
             (
                 "--output",
@@ -122,11 +144,6 @@ impl ForeignFlags {
                 "--aws-resource-tags",
                 !self.aws_resource_tags.is_empty(),
                 one_way,
-            ),
-            (
-                "--auto-approved-csr-identities",
-                !self.auto_approved_csr_identities.is_empty(),
-                overlay,
             ),
             (
                 "--auto-approved-arn-patterns",
@@ -174,17 +191,17 @@ impl ForeignFlags {
             (
                 "--resource-qos-class",
                 self.resource_qos_class.is_some(),
-                "the manifests set requests and limits",
+                "requests and limits are set; size and resources of --values change them",
             ),
             (
                 "--resource-limits",
                 !self.resource_limits.is_empty(),
-                "set them in the Deployments, where they stay",
+                "set gate.resources and controller.resources in a file of --values",
             ),
             (
                 "--resource-requests",
                 !self.resource_requests.is_empty(),
-                "set them in the Deployments, where they stay",
+                "set gate.resources and controller.resources in a file of --values",
             ),
             (
                 "--enable-sync-labels",
@@ -221,20 +238,32 @@ mod tests {
     #[test]
     fn what_the_user_would_not_get_is_refused_by_name() {
         for (line, words) in [
-            ("--feature-gates=A=true", "--feature-gates is not supported"),
             ("--registration-drivers csr,grpc", "--registration-drivers"),
-            (
-                "--auto-approved-csr-identities a,b",
-                "overlays/auto-approval",
-            ),
             ("--singleton", "--mode hub"),
             ("-o json", "berth get token -o json"),
             ("--create-namespace=false", "--create-namespace"),
-            ("--cluster-manager-values-file f", "--output-manifests"),
+            ("--cluster-manager-values-file f", "--values has Berth's"),
         ] {
             let error = parsed(line).flags.judge().unwrap_err().to_string();
             assert!(error.contains(words), "{line}: {error}");
         }
+    }
+
+    #[test]
+    fn flags_of_values_are_taken() {
+        let line = "--feature-gates=PlacementScores=true,ResourceCleanup=false --auto-approved-csr-identities a,b";
+        let values = parsed(line).flags.values().unwrap();
+        let expected = json!({
+            "featureGates": {"PlacementScores": true, "ResourceCleanup": false},
+            "autoApproval": {"users": ["a", "b"]},
+        });
+        assert_eq!(Value::Object(values), expected);
+        assert_eq!(parsed("").flags.values().unwrap(), Given::new());
+        let error = parsed("--feature-gates A").flags.values().unwrap_err();
+        assert!(
+            error.to_string().contains("NAME=true or NAME=false"),
+            "{error}"
+        );
     }
 
     #[test]

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::facts::cluster_manager;
 use super::keep::{is_ours, is_run_by_helm};
+use super::values::{Given, to_keep};
 use crate::doctor::{CONTROLLER, WEBHOOK};
 use crate::failure::CommandError;
 use crate::hub::{DryRun, HubConnection, title};
@@ -99,11 +100,10 @@ fn parts(fleet: bool) -> Vec<Value> {
         &files::AUTO_APPROVAL_ROLE,
         &files::CLUSTER_PROFILES_ROLE,
         &files::SIG_PLACEMENT_DECISIONS_ROLE,
+        &files::NETWORK_POLICIES,
     ];
-    let overlays: Vec<Value> = overlays
-        .iter()
-        .flat_map(|it| Manifest::documents(it))
-        .collect();
+    let overlays = overlays.iter().flat_map(|it| Manifest::documents(it));
+    let overlays: Vec<Value> = overlays.chain([to_keep(&Given::new())]).collect();
     for object in guards.chain(workloads).chain(&overlays).chain(foundation) {
         let is_kept = object["kind"] == "Namespace" || fleet && shared.contains(object);
         let key = |it: &Value| (it["kind"].clone(), it["metadata"].clone());
@@ -160,7 +160,8 @@ mod tests {
         let all = titles(false);
         let last = |is: fn(&String) -> bool| all.iter().rposition(is).unwrap();
         let first = |is: fn(&String) -> bool| all.iter().position(is).unwrap();
-        let is_guard = |it: &String| it.contains("webhookconfiguration/") || it.contains("policy");
+        let is_guard =
+            |it: &String| it.contains("webhookconfiguration/") || it.contains("admissionpolicy");
         assert!(last(is_guard) < first(|it| it.starts_with("deployment/")));
         assert!(
             last(|it| it.starts_with("deployment/"))

@@ -4,19 +4,19 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use anyhow::bail;
 use berth_hub::server_address;
-use berth_manifests::{Hub, Mode};
+use berth_manifests::Mode;
 use berth_rules::display::Lines;
-use serde_json::Value;
 
 use super::ModeFlag;
 use super::steps::Installation;
+use super::values::{self, Chosen};
 use crate::bootstrap::{self, Wanted};
 use crate::failure::CommandError;
 use crate::files;
 use crate::flags::DryRunArgs;
 use crate::hub::{DryRun, HubArgs, HubConnection, Wait, wait};
-use crate::image;
 use crate::join::hub::checked_url;
 use crate::join::objects::yaml;
 
@@ -29,6 +29,10 @@ use crate::join::objects::yaml;
 ///
 /// It can be run again, also after an interruption. Objects that are as they should be stay unchanged. CustomResourceDefinitions that
 /// have more fields than ours stay, and so do arguments, resources and replicas that somebody has set in a Deployment.
+///
+/// A file of --values has the values of the chart berth-hub (charts/berth-hub/README.md), and what is installed is what the chart renders
+/// with them. They are kept in ConfigMap berth-values in the hub's namespace, for the next 'berth init' without --values, and for
+/// 'berth upgrade'. With other values, what only the former ones installed is deleted; CustomResourceDefinitions and namespaces stay.
 ///
 /// The command line of 'clusteradm init' works, except for flags of what Berth does not have; these are refused by name.
 #[derive(Debug, clap::Args)]
@@ -46,22 +50,23 @@ Examples:
   # A small hub: one process instead of two Deployments
   berth init --mode hub
 
+  # With values of the chart: replicas, resources, images of a mirror, feature gates
+  berth init --values values.yaml
+
   # For a GitOps tool: nothing is installed
   berth init --output-manifests > berth.yaml")]
 pub struct Args {
     /// What carries the gate's rules: 'webhooks', 'policies', 'policies-with-webhook' (both need Kubernetes 1.36), or 'hub' (webhooks, with
     /// gate and controller in one process)
-    #[arg(
-        long,
-        value_name = "MODE",
-        value_enum,
-        default_value = "webhooks",
-        hide_possible_values = true
-    )]
-    mode: ModeFlag,
+    /// [default: webhooks]
+    #[arg(long, value_name = "MODE", value_enum, hide_possible_values = true)]
+    mode: Option<ModeFlag>,
     /// Image of gate and controller [default: the image of this release]
     #[arg(long, value_name = "IMAGE")]
     image: Option<String>,
+    /// Values of the chart berth-hub; '-' is standard input. Can be repeated: what a later file sets wins. An empty file sets nothing
+    #[arg(long, value_name = "FILE")]
+    values: Vec<PathBuf>,
     /// Wait until everything is available, and the gate decides; --wait=false waits for nothing
     #[arg(long, value_name = "true|false", num_args = 0..=1, require_equals = true, default_value = "true", default_missing_value = "true", hide_default_value = true, hide_possible_values = true)]
     wait: bool,
@@ -105,20 +110,30 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
     for warning in args.foreign.judge()? {
         writeln!(io::stderr(), "Warning: {warning}")?;
     }
-    let image = image::of(args.foreign.image(args.image.as_deref()).as_deref())?;
-    let mode = Mode::from(args.mode);
+    let flag = args.foreign.image(args.image.as_deref());
+    let mode = args.mode.map(Mode::from);
+    let given = values::read(&args.values)?;
+    if flag.is_some() && given.as_ref().is_some_and(values::name_an_image) {
+        bail!(CommandError::Config(
+            "--image contradicts the values, which name an image, too: name it once".to_owned()
+        ));
+    }
+    let flags = args.foreign.values()?;
     if args.output_manifests {
-        let objects: Vec<Value> = Hub::of(mode, &image).objects().cloned().collect();
-        io::stdout().write_all(yaml(&objects)?.as_bytes())?;
+        let mut given = given.unwrap_or_default();
+        values::merge_all(&mut given, flags);
+        let chosen = Chosen::of(given, mode, flag.as_deref())?;
+        io::stdout().write_all(yaml(&chosen.objects())?.as_bytes())?;
         return Ok(ExitCode::SUCCESS);
     }
     let address = server_address(&args.hub.access())
         .map_err(|error| CommandError::Config(error.to_string()))?;
     let hub = HubConnection::of(&args.hub).await?;
+    let (chosen, before) = values::choose(&hub, given, flags, mode, flag.as_deref()).await?;
     let installation = Installation {
         hub: &hub,
-        mode,
-        image: &image,
+        chosen: &chosen,
+        before: before.as_ref(),
         dry_run: args.dry_run.mode,
         force: args.force_conflicts,
         on_managed_cluster: args.on_managed_cluster,
@@ -142,7 +157,7 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let wanted = Wanted {
         use_bootstrap_token: args.use_bootstrap_token,
         hub_apiserver: args.hub_apiserver.as_deref(),
-        image: args.image.as_deref(),
+        image: chosen.named_image(),
         ..Wanted::default()
     };
     bootstrap::create_account(&hub, DryRun::None).await?;

@@ -20,6 +20,8 @@ pub(super) enum Change {
     Unchanged,
     /// It stays as it is, and why.
     Kept(String),
+    /// It is of former values.
+    Removed,
 }
 
 /// An object to install.
@@ -60,6 +62,25 @@ impl Judge<'_> {
             match one {
                 Ok(one) => planned.push(one),
                 Err(why) => refused.push(why),
+            }
+        }
+        (planned, refused)
+    }
+
+    /// Returns those of the objects that exist, to be deleted. The second list has what cannot be read.
+    pub(super) async fn no_longer_wanted(&self, objects: &[Value]) -> (Vec<Planned>, Vec<String>) {
+        let mut planned = Vec::new();
+        let mut refused = Vec::new();
+        for object in objects {
+            match self.hub.exists(object).await {
+                Ok(true) => planned.push(Planned {
+                    object: object.clone(),
+                    change: Change::Removed,
+                    force: false,
+                    keeps: Vec::new(),
+                }),
+                Ok(false) => {}
+                Err(failure) => refused.push(format!("{}: {failure}", title(object))),
             }
         }
         (planned, refused)
@@ -157,12 +178,13 @@ impl Change {
             Self::Created => "created",
             Self::Configured(_) => "configured",
             Self::Unchanged | Self::Kept(_) => "unchanged",
+            Self::Removed => "deleted",
         }
     }
 
     /// Returns true if something is written.
     pub(super) fn writes(&self) -> bool {
-        matches!(self, Self::Created | Self::Configured(_))
+        matches!(self, Self::Created | Self::Configured(_) | Self::Removed)
     }
 
     /// What the user should know, beside the word.
@@ -170,7 +192,7 @@ impl Change {
         match self {
             Self::Configured(paths) => format!(" ({})", first_of(paths, ", ")),
             Self::Kept(why) => format!(" ({why})"),
-            Self::Created | Self::Unchanged => String::new(),
+            Self::Created | Self::Unchanged | Self::Removed => String::new(),
         }
     }
 }

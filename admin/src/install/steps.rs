@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use berth_api::groups;
-use berth_manifests::{HUB_NAMESPACE, Hub, Mode};
+use berth_manifests::HUB_NAMESPACE;
 use berth_rules::display::Lines;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Pod;
@@ -16,6 +16,7 @@ use super::facts::{Facts, Standing};
 use super::preview::{Change, Judge, Planned};
 use super::refusals::refusals;
 use super::rollout::{selector, waits_for};
+use super::values::{Chosen, is_kept};
 use crate::failure::CommandError;
 use crate::hub::{DryRun, Filter, HubConnection, title};
 use crate::progress::Progress;
@@ -26,8 +27,9 @@ const PERIOD: Duration = Duration::from_secs(1);
 /// What is installed, and how.
 pub(super) struct Installation<'a> {
     pub(super) hub: &'a HubConnection,
-    pub(super) mode: Mode,
-    pub(super) image: &'a str,
+    pub(super) chosen: &'a Chosen,
+    /// What was installed before, as far as it is known: objects that are no longer wanted go.
+    pub(super) before: Option<&'a Chosen>,
     pub(super) dry_run: DryRun,
     pub(super) force: bool,
     pub(super) on_managed_cluster: bool,
@@ -50,12 +52,12 @@ impl Installation<'_> {
     /// # Errors
     /// Something is in the way. The error names all of it, each with the remedy. Nothing was changed.
     pub(super) async fn plan(&self) -> anyhow::Result<Vec<Planned>> {
-        let facts = Facts::of(self.hub, self.mode).await?;
-        let mut refused = refusals(&facts, self.mode, self.on_managed_cluster);
+        let mode = self.chosen.mode();
+        let facts = Facts::of(self.hub, mode).await?;
+        let mut refused = refusals(&facts, mode, self.on_managed_cluster);
         let mut plan = Vec::new();
         if refused.is_empty() {
-            let hub = Hub::of(self.mode, self.image);
-            let objects: Vec<Value> = hub.objects().cloned().collect();
+            let objects = self.chosen.objects();
             let judge = Judge {
                 hub: self.hub,
                 namespace: facts.namespace == Standing::Present,
@@ -63,6 +65,12 @@ impl Installation<'_> {
                 dry_run: self.dry_run,
             };
             (plan, refused) = judge.all(&objects).await;
+            if let Some(before) = self.before {
+                let beyond = before.objects_beyond(&objects);
+                let (gone, not_read) = judge.no_longer_wanted(&beyond).await;
+                plan.extend(gone);
+                refused.extend(not_read);
+            }
         }
         if !refused.is_empty() {
             let why = refused.join("\n  ");
@@ -79,16 +87,20 @@ impl Installation<'_> {
             io::stderr(),
             "hub at {}{kubernetes}: mode {}, image {}",
             self.hub.server(),
-            self.mode.name(),
-            Lines(self.image)
+            mode.name(),
+            Lines(self.chosen.image())
         )?;
         let count = |is: fn(&Change) -> bool| plan.iter().filter(|it| is(&it.change)).count();
         writeln!(
             io::stderr(),
-            "{} objects are new, {} change, {} stay as they are",
+            "{} objects are new, {} change, {} stay as they are{}",
             count(|it| *it == Change::Created),
             count(|it| matches!(it, Change::Configured(_))),
             count(|it| !it.writes()),
+            match count(|it| *it == Change::Removed) {
+                0 => String::new(),
+                gone => format!(", {gone} are deleted"),
+            },
         )?;
         Ok(plan)
     }
@@ -134,13 +146,18 @@ impl Installation<'_> {
     /// A write is refused, or the time is over. What was written stays; the command can be run again.
     pub(super) async fn carry_out(&self, plan: &[Planned]) -> anyhow::Result<()> {
         let mut waiting = self.wait.map(Waiting::new);
-        let of = |is: fn(&Value) -> bool| plan.iter().filter(move |it| is(&it.object));
-        let is_definition = |it: &Value| it["kind"] == "CustomResourceDefinition";
-        let is_workload = |it: &Value| it["kind"] == "Deployment";
-        let is_guard = |it: &Value| {
-            let version = it["apiVersion"].as_str().unwrap_or_default();
-            version.starts_with("admissionregistration.k8s.io/")
+        let of = |is: fn(&Value) -> bool| {
+            let wanted = plan.iter().filter(|it| it.change != Change::Removed);
+            wanted.filter(move |it| is(&it.object))
         };
+        let gone = |guards: bool| {
+            let gone = plan.iter().filter(|it| it.change == Change::Removed);
+            gone.filter(move |it| is_guard(&it.object) == guards)
+        };
+        // Before what answers them.
+        for planned in gone(true) {
+            self.write(planned).await?;
+        }
         for planned in of(is_definition) {
             self.write(planned).await?;
         }
@@ -149,11 +166,10 @@ impl Installation<'_> {
                 waiting.until_served(self.hub, &planned.object).await?;
             }
         }
-        for planned in plan {
-            let object = &planned.object;
-            if !is_definition(object) && !is_workload(object) && !is_guard(object) {
-                self.write(planned).await?;
-            }
+        let is_foundation =
+            |it: &Value| !is_definition(it) && !is_workload(it) && !is_guard(it) && !is_kept(it);
+        for planned in of(is_foundation) {
+            self.write(planned).await?;
         }
         for planned in of(is_workload) {
             self.write(planned).await?;
@@ -171,7 +187,16 @@ impl Installation<'_> {
             for planned in of(is_guard) {
                 waiting.until_trusted(self.hub, &planned.object).await?;
             }
-            waiting.until_in_force(self.hub).await?;
+            if of(is_guard).next().is_some() {
+                waiting.until_in_force(self.hub).await?;
+            }
+        }
+        for planned in gone(false) {
+            self.write(planned).await?;
+        }
+        // Last: a command that runs again after an interruption must find the former values, to know what has to go.
+        for planned in of(is_kept) {
+            self.write(planned).await?;
         }
         Ok(())
     }
@@ -184,8 +209,11 @@ impl Installation<'_> {
             ..
         } = planned;
         if change.writes() {
-            let applied = self.hub.apply(object, *force).await;
-            applied.map_err(|failure| {
+            let written = match change {
+                Change::Removed => self.hub.remove(object, DryRun::None).await.map(drop),
+                _ => self.hub.apply(object, *force).await.map(drop),
+            };
+            written.map_err(|failure| {
                 CommandError::Refused(format!(
                     "{}: {failure}. What was written before stays; run the command again",
                     title(object)
@@ -310,6 +338,19 @@ impl Waiting {
         })
         .await
     }
+}
+
+fn is_definition(object: &Value) -> bool {
+    object["kind"] == "CustomResourceDefinition"
+}
+
+fn is_workload(object: &Value) -> bool {
+    object["kind"] == "Deployment"
+}
+
+fn is_guard(object: &Value) -> bool {
+    let version = object["apiVersion"].as_str().unwrap_or_default();
+    version.starts_with("admissionregistration.k8s.io/")
 }
 
 /// Returns why the refusal of a wrong write shows nothing, or `None` if the gate or a policy refused it.

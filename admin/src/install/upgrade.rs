@@ -1,6 +1,7 @@
 //! `berth upgrade`: another version of Berth on a hub.
 
 use std::io::{self, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use berth_manifests::{Hub, Mode};
@@ -9,19 +10,19 @@ use serde_json::Value;
 
 use super::keep::is_ours;
 use super::steps::Installation;
+use super::values::{self, Given};
 use crate::ask::{can_ask, confirmed};
 use crate::doctor::{CONTROLLER, WEBHOOK};
 use crate::failure::CommandError;
 use crate::flags::DryRunArgs;
 use crate::hub::{DryRun, HubArgs, HubConnection, Wait, wait};
-use crate::image;
 
 /// Upgrade Berth on a hub to the version of this program
 ///
 /// It finds out in which mode Berth is installed, shows the fields that change, and asks. Then it applies CustomResourceDefinitions, roles,
 /// controller and gate, in this order, and waits for each; while the gate is replaced, its old replicas go on answering. A
 /// CustomResourceDefinition that is newer than ours stays, and a version in which objects are stored is never dropped. Arguments, resources
-/// and replicas that somebody has set in a Deployment stay.
+/// and replicas that somebody has set in a Deployment stay, and so do the values of 'berth init --values'.
 ///
 /// To go back, run 'berth upgrade' of the older version.
 #[derive(Debug, clap::Args)]
@@ -39,6 +40,9 @@ pub struct Args {
     /// Image of gate and controller [default: the image of this release]
     #[arg(long, value_name = "IMAGE")]
     image: Option<String>,
+    /// Values of the chart berth-hub, instead of those of the last 'berth init --values'; '-' is standard input. Can be repeated
+    #[arg(long, value_name = "FILE")]
+    values: Vec<PathBuf>,
     /// Do not ask
     #[arg(short, long)]
     yes: bool,
@@ -66,13 +70,15 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
         writeln!(io::stderr(), "{why}")?;
         return Ok(ExitCode::from(2));
     }
-    let image = image::of(args.image.as_deref())?;
+    let given = values::read(&args.values)?;
     let hub = HubConnection::of(&args.hub).await?;
     let mode = installed(&hub).await?;
+    let (chosen, before) =
+        values::choose(&hub, given, Given::new(), Some(mode), args.image.as_deref()).await?;
     let installation = Installation {
         hub: &hub,
-        mode,
-        image: &image,
+        chosen: &chosen,
+        before: before.as_ref(),
         dry_run,
         force: args.force_conflicts,
         // It is a hub already.
@@ -96,7 +102,7 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
         }
     }
     installation.carry_out(&plan).await?;
-    writeln!(io::stdout(), "The hub runs {image}.")?;
+    writeln!(io::stdout(), "The hub runs {}.", chosen.image())?;
     Ok(ExitCode::SUCCESS)
 }
 
