@@ -6,12 +6,19 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
+use base64::prelude::{BASE64_STANDARD, Engine};
+
 use crate::files::{
-    self, AUTO_APPROVAL_ROLE, BOOTSTRAP, CLUSTER_PROFILES_ROLE, GATE, INVENTORY_CRDS,
-    NETWORK_POLICIES, PEOPLE_AGGREGATED, SIG_PLACEMENT_DECISIONS_ROLE,
+    self, AUTO_APPROVAL_ROLE, BOOTSTRAP, CERT_MANAGER_CERTIFICATE, CERTIFICATES, CERTIFICATES_ROLE,
+    CLUSTER_PROFILES_ROLE, GATE, INVENTORY_CRDS, NETWORK_POLICIES, PEOPLE_AGGREGATED,
+    SIG_PLACEMENT_DECISIONS_ROLE,
 };
 use crate::hub::{Hub, Mode, container, documents, in_one_account};
-use crate::values::{HubValues, OF_RULES, Pods, Quantity, Size};
+use crate::values::{CertificateSource, Certificates, HubValues, OF_RULES, Pods, Quantity, Size};
+
+/// cert-manager writes the CA of this certificate into objects with the annotation.
+const INJECT: &str = "cert-manager.io/inject-ca-from";
+const INJECTED: &str = "open-cluster-management-hub/registration-webhook-serving-cert";
 
 /// The feature gates of the placement controller.
 const OF_PLACEMENT: [&str; 4] = [
@@ -34,8 +41,8 @@ struct Preset {
 // === impl Hub ===
 
 impl Hub {
-    /// Returns the objects of these values, with this image. OCM's names, a placement controller apart, cert-manager and monitoring are
-    /// left out: [`HubValues::only_in_the_chart`] names them.
+    /// Returns the objects of these values, with this image. OCM's names, a placement controller apart, and monitoring are left out:
+    /// [`HubValues::only_in_the_chart`] names them.
     pub fn with(values: &HubValues, image: &str) -> Self {
         let mut hub = Self::of(values.mode, image);
         if !values.crds.enabled {
@@ -54,6 +61,7 @@ impl Hub {
         if values.mode == Mode::Hub {
             in_one_account(&mut hub.foundation);
         }
+        hub.with_certificate(&values.certificates);
         let gate = &GATE.documents()[0]["metadata"]["name"];
         for deployment in &mut hub.workloads {
             let is_gate = deployment["metadata"]["name"] == *gate;
@@ -82,6 +90,60 @@ impl Hub {
         hub
     }
 
+    /// The gate serves a certificate that is not of the controller: from a Secret, as a volume.
+    fn with_certificate(&mut self, certificates: &Certificates) {
+        let secret = match certificates.source {
+            CertificateSource::Berth => return,
+            CertificateSource::CertManager => {
+                self.foundation.extend(CERT_MANAGER_CERTIFICATE.documents());
+                for guard in self.registrations() {
+                    guard["metadata"]["annotations"][INJECT] = json!(INJECTED);
+                }
+                "registration-webhook-serving-cert"
+            }
+            CertificateSource::Existing => {
+                let bundle = BASE64_STANDARD.encode(&certificates.existing.ca_bundle);
+                for guard in self.registrations() {
+                    let webhooks = guard["webhooks"].as_array_mut();
+                    for webhook in webhooks.into_iter().flatten() {
+                        webhook["clientConfig"]["caBundle"] = json!(bundle);
+                    }
+                }
+                &certificates.existing.secret_name
+            }
+        };
+        let of_berth = documents(&[CERTIFICATES, CERTIFICATES_ROLE]);
+        let key = |it: &Value| (it["kind"].clone(), it["metadata"]["name"].clone());
+        let of_berth: Vec<_> = of_berth.iter().map(key).collect();
+        self.foundation.retain(|it| !of_berth.contains(&key(it)));
+        for deployment in &mut self.workloads {
+            let container = container(deployment);
+            if let Some(args) = container["args"].as_array_mut() {
+                args.retain(|it| {
+                    it != "--certificate-source=secret" && it != "--keep-certificates"
+                });
+            }
+            if container["args"][0] == "controller" {
+                continue;
+            }
+            container["volumeMounts"] = json!([{
+                "name": "webhook-secret",
+                "mountPath": "/tmp/k8s-webhook-server/serving-certs",
+                "readOnly": true,
+            }]);
+            let pod = &mut deployment["spec"]["template"]["spec"];
+            // The group of the gate's user may read it, and nobody else (0440).
+            let source = json!({"secretName": secret, "defaultMode": 0o440});
+            pod["volumes"] = json!([{"name": "webhook-secret", "secret": source}]);
+            pod["securityContext"]["fsGroup"] = pod["securityContext"]["runAsGroup"].clone();
+        }
+    }
+
+    fn registrations(&mut self) -> impl Iterator<Item = &mut Value> {
+        let guards = self.guards.iter_mut();
+        guards.filter(|it| !it["webhooks"].is_null())
+    }
+
     fn objects_mut(&mut self) -> impl Iterator<Item = &mut Value> {
         let Self {
             definitions,
@@ -102,16 +164,11 @@ impl HubValues {
         let overlay = |value: &str, name: &str| {
             format!("{value}: only with Helm, or kubectl apply -k manifests/{name}")
         };
-        let is_of_berth = self.certificates == <_>::default();
         [
             (self.ocm_names, overlay("ocmNames", "overlays/ocm-names")),
             (
                 self.placement_apart,
                 overlay("placementApart", "overlays/placement-apart"),
-            ),
-            (
-                !is_of_berth,
-                overlay("certificates.source", "overlays/cert-manager"),
             ),
             (
                 self.monitoring.enabled,

@@ -13,7 +13,7 @@ use serde_json::{Map, Number, Value};
 
 pub use self::agent::AgentValues;
 pub(crate) use self::contradictions::OF_RULES;
-pub use self::hub::{CertificateSource, HubValues, Size};
+pub use self::hub::{CertificateSource, Certificates, Existing, HubValues, Size};
 
 /// Where the image comes from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

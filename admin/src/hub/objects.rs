@@ -283,7 +283,7 @@ impl<'a> Place<'a> {
 }
 
 /// The kinds of Berth's manifests, and their resources.
-const RESOURCES: [(&str, &str); 21] = [
+const RESOURCES: [(&str, &str); 23] = [
     ("Namespace", "namespaces"),
     ("ServiceAccount", "serviceaccounts"),
     ("ConfigMap", "configmaps"),
@@ -293,6 +293,8 @@ const RESOURCES: [(&str, &str); 21] = [
     ("Deployment", "deployments"),
     ("PodDisruptionBudget", "poddisruptionbudgets"),
     ("NetworkPolicy", "networkpolicies"),
+    ("Issuer", "issuers"),
+    ("Certificate", "certificates"),
     ("Role", "roles"),
     ("RoleBinding", "rolebindings"),
     ("ClusterRole", "clusterroles"),
@@ -335,6 +337,7 @@ mod tests {
         let values = json!({
             "networkPolicies": {"enabled": true}, "autoApproval": {"users": ["a"]},
             "clusterProfiles": {"enabled": true, "placementDecisions": true},
+            "certificates": {"source": "cert-manager"},
         });
         let values = serde_json::from_value(values).unwrap();
         objects.extend(Hub::with(&values, "berth").objects().cloned());

@@ -101,6 +101,7 @@ fn parts(fleet: bool) -> Vec<Value> {
         &files::CLUSTER_PROFILES_ROLE,
         &files::SIG_PLACEMENT_DECISIONS_ROLE,
         &files::NETWORK_POLICIES,
+        &files::CERT_MANAGER_CERTIFICATE,
     ];
     let overlays = overlays.iter().flat_map(|it| Manifest::documents(it));
     let overlays: Vec<Value> = overlays.chain([to_keep(&Given::new())]).collect();

@@ -3,9 +3,10 @@
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use base64::prelude::{BASE64_STANDARD, Engine};
 use berth_devhub::Options;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -235,6 +236,12 @@ impl HubNode {
         command
             .args(["--kubeconfig", account.kubeconfig.to_str().unwrap()])
             .args(["--log-format", "json"]);
+        let certs = TempDir::new().unwrap();
+        janitor::remove_at_the_end(certs.path());
+        if let Some(secret) = pod["volumes"][0]["secret"]["secretName"].as_str() {
+            self.mounts(secret, certs.path()).await;
+            command.args(["--certdir", certs.path().to_str().unwrap()]);
+        }
         if name == CONTROLLER {
             command.args(["--listen", "127.0.0.1:auto"]);
             return started(move || Logged::start(command)).await;
@@ -247,12 +254,12 @@ impl HubNode {
             .args(["--bind-address", "127.0.0.1", "--port", &port])
             .args(["--metrics-port", "auto", "--health-probe-port", "auto"]);
         let Some(balancer) = &self.balancer else {
+            // The gate reads a folder again when it changes.
+            let _kept = certs.keep();
             return started(move || Logged::start(command)).await;
         };
         // It may wait for the certificate that the controller issues.
         let gate = tokio::task::spawn_blocking(move || {
-            let certs = TempDir::new().unwrap();
-            janitor::remove_at_the_end(certs.path());
             let mut gate = Gate::run(command, certs);
             gate.logged(|line| line["message"] == "ready: questions are answered");
             gate
@@ -263,6 +270,19 @@ impl HubNode {
         Pod {
             _watched: Watched::new(&process.child),
             process,
+        }
+    }
+
+    /// Writes what a Secret has into a folder, once it exists.
+    async fn mounts(&self, secret: &str, folder: &Path) {
+        let path = format!("/api/v1/namespaces/{SPACE}/secrets/{secret}");
+        let answer = eventually("a Secret", async || {
+            when(self.admin.get(&path).await.unwrap(), |it| it.code == 200)
+        });
+        let answer = answer.await;
+        for (name, value) in answer.body["data"].as_object().unwrap() {
+            let value = BASE64_STANDARD.decode(value.as_str().unwrap()).unwrap();
+            std::fs::write(folder.join(name), value).unwrap();
         }
     }
 

@@ -1,7 +1,10 @@
 //! Values that contradict each other. The charts refuse them in the same words (`charts/berth-hub/templates/refusals.yaml`).
 
-use super::{CertificateSource, HubValues, Pods};
+use super::{CertificateSource, Existing, HubValues, Pods};
 use crate::Mode;
+
+/// The first line of a certificate.
+const PEM: &str = "-----BEGIN CERTIFICATE-----";
 
 /// The feature gates of a hub.
 const FEATURE_GATES: [&str; 15] = [
@@ -45,12 +48,16 @@ impl HubValues {
         let mut all = Vec::new();
         let mode = self.mode.name();
         if self.mode == Mode::Policies {
-            if self.certificates.source == CertificateSource::CertManager {
-                all.push(
-                    "certificates.source cert-manager is for a gate, and mode policies has none: leave certificates.source at berth, or \
+            let source = match self.certificates.source {
+                CertificateSource::Berth => None,
+                CertificateSource::CertManager => Some("cert-manager"),
+                CertificateSource::Existing => Some("existing"),
+            };
+            if let Some(source) = source {
+                all.push(format!(
+                    "certificates.source {source} is for a gate, and mode policies has none: leave certificates.source at berth, or \
                      choose another mode"
-                        .to_owned(),
-                );
+                ));
             }
             if !self.registrations.enabled {
                 all.push(
@@ -76,6 +83,25 @@ impl HubValues {
                     "controller.{name} is for the controller's Deployment, and mode hub has none: set gate.{name} instead"
                 ));
             }
+        }
+        let existing = &self.certificates.existing;
+        if self.certificates.source == CertificateSource::Existing {
+            if existing.secret_name.is_empty() {
+                all.push(
+                    "certificates.existing.secretName is missing: the name of the Secret with tls.crt and tls.key"
+                        .to_owned(),
+                );
+            }
+            if !existing.ca_bundle.contains(PEM) {
+                all.push(format!(
+                    "certificates.existing.caBundle has no certificate: the PEM text of the CA, with the line {PEM}"
+                ));
+            }
+        } else if *existing != Existing::default() {
+            all.push(
+                "certificates.existing is of the source existing: set certificates.source to existing, too, or remove it"
+                    .to_owned(),
+            );
         }
         if self.cluster_profiles.placement_decisions && !self.cluster_profiles.enabled {
             all.push(

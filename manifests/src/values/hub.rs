@@ -88,6 +88,8 @@ pub enum CertificateSource {
     Berth,
     /// cert-manager.
     CertManager,
+    /// Somebody else: it is in a Secret.
+    Existing,
 }
 
 /// Whether something is installed.
@@ -111,9 +113,22 @@ pub struct Registrations {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Certificates {
-    /// Who issues the certificate: berth (the controller) or cert-manager.
-    #[schemars(with = "String", extend("enum" = ["berth", "cert-manager"]))]
+    /// Who issues the certificate: berth (the controller), cert-manager, or somebody else (existing).
+    #[schemars(with = "String", extend("enum" = ["berth", "cert-manager", "existing"]))]
     pub source: CertificateSource,
+    /// The certificate of somebody else.
+    pub existing: Existing,
+}
+
+/// A certificate that somebody else issues and renews.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct Existing {
+    /// Secret in the namespace of the release, with tls.crt and tls.key, for
+    /// cluster-manager-registration-webhook.open-cluster-management-hub.svc. The gate loads a renewed one without a restart.
+    pub secret_name: String,
+    /// Certificates of the CAs that may have issued it, as PEM text. While a CA changes: the old one and the new one.
+    pub ca_bundle: String,
 }
 
 /// Roles for people.

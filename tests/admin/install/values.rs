@@ -1,5 +1,8 @@
 //! `berth init --values`: a hub with the chart's values, and what becomes of it with others.
 
+use std::time::Duration;
+
+use berth_certs::issue::Authority;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -133,6 +136,33 @@ async fn values_are_installed_and_kept_until_others_are_given() {
     );
     assert!(output.ok().contains(&gone), "{output:?}");
     assert_eq!(code(&admin, &role).await, 404);
+}
+
+/// The last wait of the command shows that the API server trusts the gate: it refuses a wrong write.
+#[tokio::test]
+async fn the_gate_serves_a_certificate_of_somebody_else() {
+    let mut node = HubNode::start().await;
+    let admin = node.cluster.admin().await;
+    let (day, now) = (Duration::from_secs(86_400), jiff::Timestamp::now());
+    let authority = Authority::new("our company", day, now).unwrap();
+    let name = "cluster-manager-registration-webhook.open-cluster-management-hub.svc";
+    let leaf = authority.leaf(&[name], &[], day, now).unwrap();
+    let secret = json!({
+        "apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/tls",
+        "metadata": {"name": "our-certificate", "namespace": "open-cluster-management-hub"},
+        "stringData": {"tls.crt": leaf.certificate_pem, "tls.key": leaf.key_pem},
+    });
+    let namespace = berth_manifests::files::NAMESPACE.documents().remove(0);
+    node.cluster.apply(&[namespace, secret]).await;
+    let existing = json!({"secretName": "our-certificate", "caBundle": leaf.ca_pem});
+    let certificates = json!({"source": "existing", "existing": existing});
+    let values = Files::new();
+    let values = values.with("values.yaml", &json!({ "certificates": certificates }));
+    let args = ["init", IMAGE, "--no-token", "--values", &values];
+    let (output, ()) = tokio::join!(admin.berth(&args), node.runs_the_hub());
+    assert!(output.ok().contains("The hub is ready."), "{output:?}");
+    let output = admin.berth(&["uninstall", "--yes"]).await;
+    output.ok();
 }
 
 /// The registrations go before anything that they need, and come back last.

@@ -26,6 +26,12 @@ const KEEP_CRDS: &str =
     "{{- if $.Values.crds.keep }}\n    helm.sh/resource-policy: keep\n{{- end }}\n";
 const INJECT: &str = "{{- if eq $.Values.certificates.source \"cert-manager\" }}\n    cert-manager.io/inject-ca-from: \
                       open-cluster-management-hub/registration-webhook-serving-cert\n{{- end }}\n";
+/// Other than that of `berth` and of cert-manager, the user's CA is known when the chart is rendered.
+const CLIENT_CONFIG: &[(&str, &str)] = &[(
+    "  clientConfig:\n",
+    "  clientConfig:\n{{- if eq $.Values.certificates.source \"existing\" }}\n    caBundle: {{ $.Values.certificates.existing.caBundle | \
+     b64enc }}\n{{- end }}\n",
+)];
 const SELECTED: &str =
     "    {{- with $.Values.monitoring.labels }}\n    {{- toYaml . | nindent 4 }}\n    {{- end }}\n";
 
@@ -93,6 +99,7 @@ fn crd(manifest: Manifest, guard: &'static [&'static str]) -> Copy {
 fn registration(manifest: Manifest) -> Copy {
     Copy {
         annotations: INJECT,
+        replaced: CLIENT_CONFIG,
         ..copy(manifest, "registrations", &[WEBHOOKS])
     }
 }
@@ -184,10 +191,7 @@ pub(super) fn hub() -> Vec<(String, String)> {
             ],
         ),
         copy(files::POLICIES, "policies", &[POLICIES]),
-        Copy {
-            annotations: "",
-            ..copy(policies, "policies", &[WITH_WEBHOOK])
-        },
+        replacing(copy(policies, "policies", &[WITH_WEBHOOK]), CLIENT_CONFIG),
         copy(files::MONITORING_SCRAPER, "monitoring", &[MONITORING]),
         copy(files::MONITORING_SERVICE, "monitoring", &[MONITORING]),
         selected(

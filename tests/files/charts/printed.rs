@@ -85,7 +85,7 @@ fn tidy(schema: &mut Value) {
         Value::Object(fields) => {
             // A property may be named so, too: it would be an object.
             fields.retain(|name, it| {
-                !(name == "format" && it.is_string())
+                (name != "format" || !it.is_string())
                     && !["title", "default"].contains(&name.as_str())
             });
             if fields.get("type") == Some(&json!("object")) && fields.contains_key("properties") {

@@ -8,6 +8,9 @@ use super::helm::{AGENT, Chart, HUB, programs};
 /// What both majors say when the schema refuses a value.
 const BY_SCHEMA: &str = "values don't meet the specifications of the schema";
 
+/// What passes for a certificate.
+const PEM: &str = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n";
+
 /// Fails unless helm refuses the values, and says all of this.
 fn assert_refused(chart: Chart, values: &Value, more: &[&str], sentences: &[&str]) {
     for program in programs() {
@@ -47,6 +50,22 @@ fn contradictions_are_refused() {
         (
             json!({"mode": "policies", "certificates": {"source": "cert-manager"}}),
             "certificates.source cert-manager is for a gate, and mode policies has none: leave certificates.source at berth",
+        ),
+        (
+            json!({"mode": "policies", "certificates": {"source": "existing", "existing": {"secretName": "a", "caBundle": PEM}}}),
+            "certificates.source existing is for a gate, and mode policies has none: leave certificates.source at berth",
+        ),
+        (
+            json!({"certificates": {"source": "existing", "existing": {"caBundle": PEM}}}),
+            "certificates.existing.secretName is missing",
+        ),
+        (
+            json!({"certificates": {"source": "existing", "existing": {"secretName": "a", "caBundle": "b"}}}),
+            "certificates.existing.caBundle has no certificate",
+        ),
+        (
+            json!({"certificates": {"existing": {"secretName": "a"}}}),
+            "certificates.existing is of the source existing: set certificates.source to existing, too",
         ),
         (
             json!({"mode": "policies", "registrations": {"enabled": false}}),

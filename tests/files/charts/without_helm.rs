@@ -44,6 +44,12 @@ fn the_objects_are_those_of_the_chart() {
             "featureGates": {"PlacementScores": true, "ResourceCleanup": false},
         }));
         if mode != "policies" {
+            all.push(json!({"mode": mode, "certificates": {"source": "cert-manager"}}));
+            let pem = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n";
+            let existing = json!({"secretName": "my-certificate", "caBundle": pem});
+            all.push(
+                json!({"mode": mode, "certificates": {"source": "existing", "existing": existing}}),
+            );
             all.push(json!({"mode": mode, "registrations": {"enabled": false}, "gate": pods}));
         }
         if !mode.starts_with("policies") {
@@ -80,10 +86,6 @@ fn what_only_the_chart_has_is_named() {
         (
             json!({"placementApart": true}),
             "placementApart: only with Helm",
-        ),
-        (
-            json!({"certificates": {"source": "cert-manager"}}),
-            "certificates.source: only with Helm",
         ),
         (
             json!({"monitoring": {"enabled": true}}),
