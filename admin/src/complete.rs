@@ -10,6 +10,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::Duration;
 
+use berth_api::addon::ManagedClusterAddOn;
 use berth_api::work::{ManifestWork, ManifestWorkReplicaSet};
 use berth_api::{ManagedCluster, ManagedClusterSet, Placement};
 use clap_complete::engine::{CompletionCandidate, complete};
@@ -101,6 +102,11 @@ pub(crate) fn works() -> Vec<CompletionCandidate> {
 /// Names of ManifestWorkReplicaSets, of the namespace of the typed `-n`, or else of all.
 pub(crate) fn replica_sets() -> Vec<CompletionCandidate> {
     names_in::<ManifestWorkReplicaSet>(typed_namespace().as_deref())
+}
+
+/// Names of add-ons, of the namespace of the typed `-n`, or else of all.
+pub(crate) fn addons() -> Vec<CompletionCandidate> {
+    names_in::<ManagedClusterAddOn>(typed_namespace().as_deref())
 }
 
 /// Names of ManifestWorks and ManifestWorkReplicaSets.

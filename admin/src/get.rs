@@ -4,6 +4,7 @@
 //! rest: [`query`] runs the command, [`find`] reads the objects, and [`screen`] writes them. With `--watch` each change adds
 //! a row, as in kubectl.
 
+mod addons;
 mod bindings;
 mod clusters;
 mod clustersets;
@@ -41,6 +42,7 @@ Examples:
   berth get placements -n team-a
   berth get works -n cluster1
   berth get replicasets -n team-a
+  berth get addons -n cluster1
 
   # As kubectl: other columns, another order, a text
   berth get clusters -o custom-columns=NAME:.metadata.name,URL:.spec.managedClusterClientConfigs[0].url
@@ -66,6 +68,7 @@ enum What {
     Works(works::Args),
     Replicasets(replicasets::Args),
     Profiles(profiles::Args),
+    Addons(addons::Args),
     Token(bootstrap::Args),
 }
 
@@ -87,6 +90,7 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
         What::Works(what) => works::run(what, &args.hub).await,
         What::Replicasets(what) => replicasets::run(what, &args.hub).await,
         What::Profiles(what) => profiles::run(what, &args.hub).await,
+        What::Addons(what) => addons::run(what, &args.hub).await,
         What::Token(what) => bootstrap::run(what, &args.hub).await,
     }
 }

@@ -232,6 +232,16 @@ pub mod manifest {
     pub const CONDITION_RULE_INTERNAL_ERROR: &str = "ConditionRuleInternalError";
 }
 
+/// Conditions of a ManagedClusterAddOn.
+pub mod addon {
+    /// The agent of the add-on works.
+    pub const AVAILABLE: &str = "Available";
+    /// Something of the add-on does not work as it should.
+    pub const DEGRADED: &str = "Degraded";
+    /// The add-on is being installed or changed; false if that waits, failed, or is done: the reason says which.
+    pub const PROGRESSING: &str = "Progressing";
+}
+
 /// Conditions of a ManifestWorkReplicaSet.
 pub mod manifest_work_replica_set {
     /// The placements exist and select clusters.

@@ -3,6 +3,7 @@
 //! This crate contains values and pure functions: no client, no clock, no I/O. Names, schemas and defaults are those of OCM, because
 //! OCM's agents, tools and manifests rely on them.
 
+pub mod addon;
 pub mod addon_placement_score;
 pub mod agents;
 pub mod clocks;

@@ -1,5 +1,6 @@
 //! `berth get`.
 
+mod addons;
 mod bindings;
 mod clusters;
 mod clustersets;

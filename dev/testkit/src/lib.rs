@@ -5,6 +5,7 @@
 //! - [`guarded`], [`managed`], [`balancer`], [`writers`], [`writes`]: gates that are registered with a hub, and calls through them.
 //! - [`hub_node`]: a node that runs the Deployments of a hub as processes.
 //! - [`in_process`]: the gate's server within the test, for small limits and slow answers.
+//! - [`addons`]: the kind of add-ons.
 //! - [`eventually`]: waiting. No test sleeps for the time that an event usually takes.
 //!
 //! This crate panics where a test would: it is for tests only.
@@ -14,6 +15,7 @@
     reason = "clippy.toml allows it in tests; all of this is for tests"
 )]
 
+pub mod addons;
 mod agent;
 pub mod balancer;
 pub mod cluster;

@@ -13,6 +13,7 @@ use tokio::sync::OnceCell;
 
 use crate::lifecycle::proxy::Proxy;
 use crate::reconcilers::Reconcilers;
+use berth_testkit::addons;
 use berth_testkit::cluster::http::Answer;
 use berth_testkit::cluster::{AsAdmin, CRDS, Cluster, Person, Private, documents_of, fresh};
 pub use berth_testkit::csr::CSRS;
@@ -425,12 +426,7 @@ pub fn config() -> Config {
 /// Applies the CRDs and the account of the manifests, and a minimal CRD of add-ons.
 async fn install(cluster: &Cluster) {
     cluster.apply_manifests(&CRDS).await;
-    let addons = crd(
-        "addon.open-cluster-management.io",
-        "v1beta1",
-        "ManagedClusterAddOn",
-    );
-    cluster.apply(&[addons]).await;
+    cluster.apply(&[addons::definition()]).await;
     crate::work::world::install(cluster).await;
     install_account(cluster).await;
 }
@@ -443,48 +439,4 @@ async fn install_account(cluster: &Cluster) {
 /// The account of the reconcilers.
 pub async fn account(cluster: &Cluster) -> Person {
     berth_testkit::shipped::controller(cluster).await
-}
-
-fn crd(group: &str, version: &str, kind: &str) -> Value {
-    let singular = kind.to_lowercase();
-    let plural = format!("{singular}s");
-    let any = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
-    let conditions = json!({
-        "type": "array",
-        "x-kubernetes-list-type": "map",
-        "x-kubernetes-list-map-keys": ["type"],
-        "items": {
-            "type": "object",
-            "required": ["type"],
-            "properties": {"type": {"type": "string"}},
-            "x-kubernetes-preserve-unknown-fields": true,
-        },
-    });
-    json!({
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": format!("{plural}.{group}")},
-        "spec": {
-            "group": group,
-            "scope": "Namespaced",
-            "names": {"plural": plural, "singular": singular, "kind": kind, "listKind": format!("{kind}List")},
-            "versions": [{
-                "name": version,
-                "served": true,
-                "storage": true,
-                "subresources": {"status": {}},
-                "schema": {"openAPIV3Schema": {
-                    "type": "object",
-                    "properties": {
-                        "spec": any,
-                        "status": {
-                            "type": "object",
-                            "properties": {"conditions": conditions},
-                            "x-kubernetes-preserve-unknown-fields": true,
-                        },
-                    },
-                }},
-            }],
-        },
-    })
 }
