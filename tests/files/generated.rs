@@ -2,6 +2,7 @@
 //!
 //! To write them: `BERTH_GENERATE=1 cargo test --test files generated`.
 
+mod answers;
 mod conditions;
 mod coverage;
 mod denials;

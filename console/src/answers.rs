@@ -1,0 +1,26 @@
+//! What the server answers, as JSON. The page's types are generated from these.
+//!
+//! Text of the fleet is escaped ([`Text`]). Times are RFC 3339. A field without a value is left out.
+
+mod action;
+mod cluster;
+mod clusters;
+mod failure;
+mod hub;
+mod requests;
+mod session;
+mod typescript;
+
+pub use action::{Act, ActionAnswer, ActionRequest, Offer};
+pub use cluster::{
+    Capacity, ClaimOrLabel, ClusterAnswer, ClusterEvent, ConditionAnswer, EventsAnswer, Handshake,
+    LeaseAnswer, Remedy, SetAnswer, Side, Step, StepKind, StepState, TaintAnswer, YamlAnswer,
+};
+pub use clusters::{ClusterRow, Counts, Delta, State, Window};
+pub use failure::{ErrorAnswer, Failure, Missing};
+pub use hub::{Connection, HubAnswer};
+pub use requests::{CsrAnswer, CsrStanding, PendingCluster, RequestsAnswer};
+pub use session::{CodeRequest, SessionAnswer};
+pub use typescript::typescript;
+
+pub use crate::shown::Text;

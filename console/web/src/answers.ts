@@ -1,0 +1,404 @@
+// Generated. To change it, change console/src/answers and run: BERTH_GENERATE=1 cargo test --test files generated
+
+/** An action on a cluster. Its name is the last segment of `POST /api/clusters/{name}/{act}`. */
+export type Act = "accept" | "deny" | "cordon" | "uncordon";
+
+/** What an action did, or would do. */
+export interface ActionAnswer {
+  /** The same as a command. */
+  command: string;
+  /** Sentences: what was written, and what needed no change. */
+  done: string[];
+  /** Nothing was stored. */
+  dryRun: boolean;
+  /** What the user should know. */
+  warnings: string[];
+}
+
+/** The body of an action. */
+export interface ActionRequest {
+  /** The hub decides about the writes, and stores nothing. */
+  dryRun: boolean;
+}
+
+/** A resource of a cluster. */
+export interface Capacity {
+  allocatable: string;
+  capacity: string;
+  resource: string;
+}
+
+/** A claim or a label. */
+export interface ClaimOrLabel {
+  name: string;
+  value: string;
+}
+
+/** `GET /api/clusters/{name}`, and the event `answer` of `screen=cluster`. */
+export interface ClusterAnswer {
+  /** What the user may do. */
+  actions: Offer[];
+  /** status.capacity and status.allocatable */
+  capacity: Capacity[];
+  /** status.clusterClaims */
+  claims: ClaimOrLabel[];
+  /** status.conditions */
+  conditions: ConditionAnswer[];
+  /** `berth cordon` or `berth drain` keeps placements away. */
+  cordoned: boolean;
+  /** When it was created. */
+  created?: string;
+  /** How far the registration is. */
+  handshake: Handshake;
+  /** metadata.labels */
+  labels: ClaimOrLabel[];
+  /** The Lease of its agent. Left out if it does not exist or cannot be read: then `notes` says so. */
+  lease?: LeaseAnswer;
+  /** metadata.name */
+  name: string;
+  /** What cannot be shown, and why: an object that the user may not read, a field that cannot be read. */
+  notes: string[];
+  /** The ManagedClusterSets that it belongs to. */
+  sets: SetAnswer[];
+  /** The state. */
+  state: State;
+  /** spec.taints */
+  taints: TaintAnswer[];
+  /** URLs of its API server. */
+  urls: string[];
+  /** The version of Kubernetes. */
+  version: string;
+}
+
+/** An Event about the cluster. */
+export interface ClusterEvent {
+  /** When it happened last. */
+  at?: string;
+  /** The controller that reports it. */
+  by: string;
+  /** How often it happened. */
+  count: number;
+  /** As a sentence. */
+  note: string;
+  /** In one word. */
+  reason: string;
+  /** It is of type Warning. */
+  warning: boolean;
+}
+
+/** A row of the table. Its key is the name. */
+export interface ClusterRow {
+  /** `berth cordon` or `berth drain` keeps placements away. */
+  cordoned: boolean;
+  /** Capacity, as the agent reports it. */
+  cpu: string;
+  /** When it was created. */
+  created?: string;
+  /** Capacity, as the agent reports it. */
+  memory: string;
+  /** metadata.name */
+  name: string;
+  /** The ManagedClusterSet of its label; empty without one. */
+  set: string;
+  /** Since when, from the condition that says so. */
+  since?: string;
+  /** The state. */
+  state: State;
+  /** Number of taints. */
+  taints: number;
+  /** The version of Kubernetes. */
+  version: string;
+  /** Why it is in this state: the message of the condition. Empty for clusters that are available. */
+  why: string;
+}
+
+/** `POST /api/session`: trades the one-time code for a cookie. */
+export interface CodeRequest {
+  /** The code of the address that the terminal prints. */
+  code: string;
+}
+
+/** A condition. */
+export interface ConditionAnswer {
+  message: string;
+  reason: string;
+  since?: string;
+  status: string;
+  type: string;
+}
+
+/** A state of the connection to the hub. */
+export type Connection = "loading" | "connected" | "away" | "refused";
+
+/** The number of clusters in each state, of those that the query matches. */
+export interface Counts {
+  accepted: number;
+  available: number;
+  deleting: number;
+  denied: number;
+  joined: number;
+  pending: number;
+  unavailable: number;
+  unknown: number;
+}
+
+/** A CSR with the label of a cluster. */
+export interface CsrAnswer {
+  /** The cluster of its label. */
+  cluster: string;
+  /** When it was created. */
+  created?: string;
+  /** `SHA256:HEX` of its key. Left out if the CSR is malformed. */
+  fingerprint?: string;
+  /** The groups of that user. */
+  groups: string[];
+  /** metadata.name */
+  name: string;
+  /** The common name that it requests, if the CSR is valid for the cluster. */
+  requester?: string;
+  /** The user that sent it, from the API server. */
+  sender: string;
+  /** What `berth accept` makes of it. */
+  standing: CsrStanding;
+  /** Why it stays pending. */
+  why?: string;
+}
+
+/** What `berth accept` makes of a CSR. */
+export type CsrStanding = "approve" | "approved" | "denied" | "renewal" | "left";
+
+/** The event `delta`: what has changed since the last `window` or `delta`. */
+export interface Delta {
+  /** As in [`Window`]. */
+  counts: Counts;
+  /** As in [`Window`]. */
+  from: number;
+  /** As in [`Window`]. */
+  matched: number;
+  /** The names of the rows of the window now, in order. */
+  order: string[];
+  /** The rows of these that are new or have changed. */
+  rows: ClusterRow[];
+  /** As in [`Window`]. */
+  total: number;
+}
+
+/** The body of every response that is not a success. */
+export interface ErrorAnswer {
+  /** What went wrong. */
+  error: Failure;
+}
+
+/** `GET /api/clusters/{name}/events` */
+export interface EventsAnswer {
+  /** The newest first. */
+  events: ClusterEvent[];
+  /** Older Events were left out. */
+  more: boolean;
+  /** What cannot be shown, and why. */
+  notes: string[];
+}
+
+/** What went wrong, and what to do. */
+export interface Failure {
+  /** For `BadQuery`: where in the query the error is, in UTF-16 code units from its start. */
+  at?: number;
+  /** The HTTP status code. */
+  code: number;
+  /** One or more sentences. Those of the hub or its gate are repeated word for word. */
+  message: string;
+  /** For a refusal: the permission that the user lacks, as `berth can-i` prints it. */
+  missing?: Missing;
+  /** One word for programs, such as `Forbidden`, `NotSignedIn`, `BadQuery` or `HubAway`. */
+  reason: string;
+  /** What the user can do. */
+  remedy?: string;
+}
+
+/** The registration as steps. Each side has those that it carries out. */
+export interface Handshake {
+  /** Steps of the agent and the cluster's admins, in order. */
+  agent: Step[];
+  /** Steps of the hub and its admins, in order. */
+  hub: Step[];
+  /** What to do next. Left out if nothing is to be done. */
+  next?: Remedy;
+  /** One sentence: what is awaited, or that the cluster is managed. */
+  summary: string;
+}
+
+/** Whether what a screen shows is fresh. */
+export interface HubAnswer {
+  /** Why, if it is not connected. */
+  message?: string;
+  /** For `refused`: the permission that the user lacks. */
+  missing?: Missing;
+  /** What the user can do. */
+  remedy?: string;
+  /** Since when. */
+  since: string;
+  /** The state. */
+  state: Connection;
+}
+
+/** The Lease of an agent. */
+export interface LeaseAnswer {
+  /** The hub gives up after this many seconds without a renewal. */
+  graceSeconds: number;
+  /** It was not renewed within that. */
+  late: boolean;
+  /** spec.renewTime */
+  renewed?: string;
+  /** The agent is to renew it this often. */
+  seconds: number;
+}
+
+/** A permission that the user lacks. */
+export interface Missing {
+  /** The command by which an admin grants it. */
+  command: string;
+  /** Such as `verb "update" on managedclusters/accept in API group ..., name "c1"`. */
+  permission: string;
+  /** A ClusterRole of an installation that contains it. */
+  role?: string;
+}
+
+/** An action that a screen offers. */
+export interface Offer {
+  /** The action. */
+  act: Act;
+  /** The user may take it, as far as permissions go. */
+  allowed: boolean;
+  /** The same as a command. */
+  command: string;
+  /** The permission that is missing. */
+  missing?: Missing;
+  /** Why it cannot be taken: a state of the cluster, `--read-only`, or a permission that is missing. */
+  why?: string;
+}
+
+/** A cluster that waits for a decision. */
+export interface PendingCluster {
+  /** It is accepted already: only its CSRs wait. */
+  accepted: boolean;
+  /** What the user may do. */
+  actions: Offer[];
+  /** When it was created. */
+  created?: string;
+  /** Its CSRs, the newest first. */
+  csrs: CsrAnswer[];
+  /** An admin has denied it before. */
+  denied: boolean;
+  /** metadata.name */
+  name: string;
+  /** URLs of its API server, as its agent names them. */
+  urls: string[];
+  /** What an admin should look at before the acceptance. */
+  warnings: string[];
+}
+
+/** What to do, and at which side. */
+export interface Remedy {
+  /** The command. Left out if there is nothing but to wait. */
+  command?: string;
+  /** Where the command runs. */
+  side: Side;
+  /** One sentence. */
+  text: string;
+}
+
+/** `GET /api/requests`, and the event `answer` of `screen=requests`. */
+export interface RequestsAnswer {
+  /** Clusters that wait for a decision, and accepted clusters with a CSR that waits for one. The newest first. */
+  clusters: PendingCluster[];
+  /** Number of further clusters that are not shown. */
+  more: number;
+  /** What cannot be shown, and why. */
+  notes: string[];
+  /** CSRs whose cluster does not exist. */
+  strays: CsrAnswer[];
+}
+
+/** `GET /api/session`: the user, as the hub knows the user. */
+export interface SessionAnswer {
+  /** The context of the kubeconfig, if a flag names it. */
+  context?: string;
+  /** The user's groups. */
+  groups: string[];
+  /** The console refuses every write. */
+  readOnly: boolean;
+  /** The URL of the hub's API server. */
+  server: string;
+  /** The user's name at the hub. Left out if the hub does not tell it. */
+  user?: string;
+  /** The version of Berth. */
+  version: string;
+}
+
+/** A ManagedClusterSet that the cluster belongs to. */
+export interface SetAnswer {
+  /** The namespaces that it is bound to. */
+  bound: string[];
+  /** The cluster's label names the set; else the set's selector matches the labels. */
+  byLabel: boolean;
+  /** metadata.name */
+  name: string;
+}
+
+/** One of the two sides. */
+export type Side = "hub" | "agent";
+
+/** The state of a cluster. The first that applies, in the order of the handshake's end. */
+export type State = "pending" | "denied" | "accepted" | "joined" | "available" | "unavailable" | "unknown" | "deleting";
+
+/** A step of the registration. */
+export interface Step {
+  /** When it was done. */
+  at?: string;
+  /** By whom, as far as objects tell. */
+  by?: string;
+  /** Which step. */
+  kind: StepKind;
+  /** Its state. */
+  state: StepState;
+  /** What was found, or what the step waits for. */
+  text: string;
+  /** Its title. */
+  title: string;
+}
+
+/** The steps, in the order in which they are due. */
+export type StepKind = "created" | "requested" | "accepted" | "approved" | "signed" | "prepared" | "joined" | "lease" | "reports";
+
+/** The state of a step. */
+export type StepState = "done" | "waits" | "failed" | "later" | "unseen";
+
+/** A taint. */
+export interface TaintAnswer {
+  added?: string;
+  /** The hub set it, and removes it. */
+  byHub: boolean;
+  effect: string;
+  key: string;
+  value: string;
+}
+
+/** The event `window`: the rows from `from` on. */
+export interface Window {
+  /** The states of those. */
+  counts: Counts;
+  /** The place of the first row among those that match. */
+  from: number;
+  /** Number of clusters that the query matches. */
+  matched: number;
+  /** The rows, in order. */
+  rows: ClusterRow[];
+  /** Number of all clusters. */
+  total: number;
+}
+
+/** `GET /api/clusters/{name}/yaml` */
+export interface YamlAnswer {
+  /** The ManagedCluster. */
+  yaml: string;
+}
