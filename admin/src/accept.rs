@@ -31,7 +31,7 @@ use self::target::{Context, NewRequests, Step, Target};
 use self::teller::Teller;
 use crate::ask::{can_ask, confirmed};
 use crate::hub::{DryRun, Filter, HubArgs, HubConnection, Wait, wait};
-use crate::outcomes::WriteArgs;
+use crate::outcomes::{Outcomes, WriteArgs};
 use crate::targets::ClusterNames;
 
 /// The pause between two reads while the command waits.
@@ -186,6 +186,28 @@ async fn accept(
         teller.progress.draw();
         tokio::time::sleep_until(deadline.min(Instant::now() + PERIOD)).await;
     }
+}
+
+/// Accepts one cluster as the command does, without waiting, and prints nothing.
+///
+/// # Errors
+/// Those of the hub that concern all clusters.
+pub(crate) async fn accept_one(
+    hub: &HubConnection,
+    name: &str,
+    dry_run: DryRun,
+) -> anyhow::Result<Outcomes> {
+    let context = Context {
+        hub,
+        choice: Choice::default(),
+        dry_run,
+        wait: false,
+        new_requests: NewRequests::Refuse,
+    };
+    let mut teller = Teller::kept(dry_run);
+    let mut target = Target::new(name.to_owned());
+    target.step(&context, &mut teller).await?;
+    Ok(teller.taken())
 }
 
 /// Returns the pending clusters, or None if the user declined.

@@ -77,7 +77,7 @@ pub struct Args {
 
 /// An action that the gate guards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum What {
+pub(crate) enum What {
     /// Accept or deny a cluster
     Accept,
     /// Add clusters to a set, or remove them
@@ -90,10 +90,10 @@ enum What {
 
 /// The answer of the hub.
 #[derive(Debug, Default)]
-struct Answer {
-    allowed: bool,
+pub(crate) struct Answer {
+    pub(crate) allowed: bool,
     /// The reasons for a denial.
-    why: Vec<String>,
+    pub(crate) why: Vec<String>,
 }
 
 // === impl What ===
@@ -128,7 +128,7 @@ impl What {
     }
 
     /// The role of an installation (`manifests/people`) that contains the permission, for all objects.
-    fn role(self) -> Option<&'static str> {
+    pub(crate) fn role(self) -> Option<&'static str> {
         match self {
             Self::Accept => Some("open-cluster-management:berth:accept"),
             Self::Join | Self::Bind => Some("open-cluster-management:berth:set-admin"),
@@ -208,7 +208,12 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
                     args.what.objects()
                 )?;
             }
-            let command = command(args, &user);
+            let command = command(
+                args.what,
+                args.name.as_deref(),
+                args.namespace.as_deref(),
+                &user,
+            );
             writeln!(out, "To grant it, an admin runs: {command}")?;
             let grant = Grant::new(&permission, &user);
             out.write_all(grant.written(DocumentFormat::Yaml)?.as_bytes())?;
@@ -220,7 +225,10 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 /// Asks for each verb, as the gate does, until one is allowed.
-async fn ask(hub: &HubConnection, permission: &Permission) -> Result<Answer, CommandError> {
+pub(crate) async fn ask(
+    hub: &HubConnection,
+    permission: &Permission,
+) -> Result<Answer, CommandError> {
     let mut answer = Answer::default();
     for verb in permission.verbs {
         let review = json!({
@@ -254,7 +262,7 @@ async fn ask(hub: &HubConnection, permission: &Permission) -> Result<Answer, Com
 }
 
 /// `verb "update" (or "create") on managedclusters/accept in API group ..., name "c1"`
-fn needed(permission: &Permission) -> String {
+pub(crate) fn needed(permission: &Permission) -> String {
     let Permission {
         verbs,
         group,
@@ -276,12 +284,16 @@ fn needed(permission: &Permission) -> String {
 }
 
 /// Returns the command that grants the permission.
-fn command(args: &Args, user: &str) -> String {
-    let what = args.what.as_str();
-    let within = args.namespace.as_deref();
-    let within = within.map_or_else(String::new, |it| format!("{} ", Flag("-n", it)));
+pub(crate) fn command(
+    what: What,
+    name: Option<&str>,
+    namespace: Option<&str>,
+    user: &str,
+) -> String {
+    let what = what.as_str();
+    let within = namespace.map_or_else(String::new, |it| format!("{} ", Flag("-n", it)));
     let user = format!("{within}{}", Flag("--as", user));
-    let Some(name) = args.name.as_deref() else {
+    let Some(name) = name else {
         return format!("berth can-i {what} --all {user} -o yaml | kubectl apply -f -");
     };
     let is_like_a_flag = name.starts_with('-');
@@ -328,6 +340,18 @@ async fn who(hub: &HubConnection, args: &Args) -> Result<String, CommandError> {
     if let Some((user, _)) = args.hub.acting_as() {
         return Ok(user.to_owned());
     }
+    match user(hub).await? {
+        Some((user, _)) => Ok(user),
+        None => Err(CommandError::Refused(
+            "the hub does not say who you are: name the user by --as".to_owned(),
+        )),
+    }
+}
+
+/// Returns the name and the groups of the user that the hub authenticates; `None` if the hub does not tell the name.
+pub(crate) async fn user(
+    hub: &HubConnection,
+) -> Result<Option<(String, Vec<String>)>, CommandError> {
     let review = json!({
         "apiVersion": "authentication.k8s.io/v1",
         "kind": "SelfSubjectReview",
@@ -335,10 +359,9 @@ async fn who(hub: &HubConnection, args: &Args) -> Result<String, CommandError> {
     let answered = hub
         .create::<SelfSubjectReview>(None, &review, DryRun::None)
         .await?;
-    match answered["status"]["userInfo"]["username"].as_str() {
-        Some(user) if !user.is_empty() => Ok(user.to_owned()),
-        _ => Err(CommandError::Refused(
-            "the hub does not say who you are: name the user by --as".to_owned(),
-        )),
-    }
+    let info = &answered["status"]["userInfo"];
+    let groups = info["groups"].as_array().into_iter().flatten();
+    let groups = groups.filter_map(|it| Some(it.as_str()?.to_owned()));
+    let name = info["username"].as_str().filter(|name| !name.is_empty());
+    Ok(name.map(|name| (name.to_owned(), groups.collect())))
 }

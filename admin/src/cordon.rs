@@ -98,7 +98,7 @@ async fn each(
 }
 
 /// Adds the taint, unless the cluster has it. A cluster that is drained stays so: it is not selected newly either.
-fn cordoned(name: &str, taints: &[Value]) -> Result<Due, CommandError> {
+pub(crate) fn cordoned(name: &str, taints: &[Value]) -> Result<Due, CommandError> {
     let is_drained = |it: &Value| is_ours(it) && it["effect"] == "NoSelect";
     if taints.iter().any(is_drained) {
         let line = format!("managedcluster/{name} already cordoned, and drained");
@@ -131,7 +131,8 @@ pub(crate) fn marked(
     due(name, taints, &changes, word)
 }
 
-fn uncordoned(name: &str, taints: &[Value]) -> Result<Due, CommandError> {
+/// Removes the taint.
+pub(crate) fn uncordoned(name: &str, taints: &[Value]) -> Result<Due, CommandError> {
     if !taints.iter().any(is_ours) {
         let line = format!("managedcluster/{name} already uncordoned");
         return Ok(Due::Nothing(line));

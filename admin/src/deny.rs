@@ -91,13 +91,7 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
         }
     }
     for (name, cluster) in &accepted {
-        let effects = Effects {
-            works: works(&hub, name).await,
-            requests: requests(&hub, name).await,
-            accepted: cluster.accepted,
-            joined: cluster.condition_status(conditions::cluster::JOINED) == Some(conditions::TRUE),
-            now: args.now,
-        };
+        let effects = Effects::of(&hub, name, cluster, args.now).await;
         for line in effects.lines(name) {
             if asks {
                 // The user has to know this before the question.
@@ -128,32 +122,73 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
         let was_accepted = cluster.accepted;
         let denied = denial.carry_out(cluster).await;
         for what in denial.spared {
-            outcomes.progress(&format!(
-                "{name}: the ManagedCluster is at the size limit of the hub: removed {what}"
-            ));
+            outcomes.progress(&removed(&name, what));
         }
         match denied {
-            Ok(true) if !was_accepted && !args.now => {
-                let words = format!(
-                    "recorded the denial of managed cluster {name}: the hub does not accept it automatically"
-                );
-                outcomes.done(&name, words)?;
-            }
-            Ok(true) => {
-                let now = if args.now {
-                    ", effective immediately"
-                } else {
-                    ""
-                };
-                let words =
-                    format!("set hubAcceptsClient to false for managed cluster {name}{now}");
-                outcomes.done(&name, words)?;
-            }
+            Ok(true) => outcomes.done(&name, written(&name, was_accepted, args.now))?,
             Ok(false) => outcomes.unchanged(&name, not_set(&name))?,
             Err(failure) => outcomes.failed(&name, failure)?,
         }
     }
     Ok(outcomes.end()?)
+}
+
+/// A cluster that was denied, or would have been without a dry run.
+pub(crate) struct Denied {
+    /// What was written; the reason if nothing was to be written.
+    pub(crate) line: String,
+    /// What the denial revokes, and what it leaves.
+    pub(crate) effects: Vec<String>,
+}
+
+/// Denies one cluster as the command does without `--now`, and prints nothing.
+///
+/// # Errors
+/// Those of the hub.
+pub(crate) async fn deny_one(
+    hub: &HubConnection,
+    name: &str,
+    dry_run: DryRun,
+) -> Result<Denied, CommandError> {
+    let cluster = read(hub, name).await?;
+    if !is_due(&cluster, false) {
+        return Ok(Denied {
+            line: not_set(name),
+            effects: Vec::new(),
+        });
+    }
+    let effects = Effects::of(hub, name, &cluster, false).await;
+    let was_accepted = cluster.accepted;
+    let mut denial = Denial {
+        hub,
+        name,
+        now: false,
+        dry_run,
+        spared: Vec::new(),
+    };
+    let line = match denial.carry_out(cluster).await? {
+        true => format!("{}{}", written(name, was_accepted, false), dry_run.suffix()),
+        false => not_set(name),
+    };
+    let mut effects = effects.lines(name);
+    effects.extend(denial.spared.iter().map(|what| removed(name, what)));
+    Ok(Denied { line, effects })
+}
+
+fn written(name: &str, was_accepted: bool, now: bool) -> String {
+    match (was_accepted, now) {
+        (false, false) => format!(
+            "recorded the denial of managed cluster {name}: the hub does not accept it automatically"
+        ),
+        (_, true) => format!(
+            "set hubAcceptsClient to false for managed cluster {name}, effective immediately"
+        ),
+        (true, false) => format!("set hubAcceptsClient to false for managed cluster {name}"),
+    }
+}
+
+fn removed(name: &str, what: &str) -> String {
+    format!("{name}: the ManagedCluster is at the size limit of the hub: removed {what}")
 }
 
 fn not_set(name: &str) -> String {
@@ -316,6 +351,16 @@ struct Effects {
 // === impl Effects ===
 
 impl Effects {
+    async fn of(hub: &HubConnection, name: &str, cluster: &Cluster, now: bool) -> Self {
+        Self {
+            works: works(hub, name).await,
+            requests: requests(hub, name).await,
+            accepted: cluster.accepted,
+            joined: cluster.condition_status(conditions::cluster::JOINED) == Some(conditions::TRUE),
+            now,
+        }
+    }
+
     fn lines(&self, name: &str) -> Vec<String> {
         let mut lines = Vec::new();
         if self.accepted || self.now {

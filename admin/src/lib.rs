@@ -9,6 +9,7 @@
 
 mod accept;
 mod agent_status;
+pub mod answers;
 mod ask;
 mod bootstrap;
 mod can_i;

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use berth_rules::display::{Lines, Plain};
 use serde::Serialize;
 
+use crate::failure::CommandError;
 use crate::flags::{DocumentArgs, DocumentFormat, DryRunArgs, NameOrDocument};
 use crate::hub::DryRun;
 
@@ -30,6 +31,15 @@ pub(crate) struct Outcomes {
     format: Format,
     dry_run: DryRun,
     results: Vec<TargetResult>,
+    /// Notes, and the last error of the hub, if the outcomes are not printed.
+    kept: Kept,
+}
+
+/// What outcomes that are not printed have besides results.
+#[derive(Default)]
+pub(crate) struct Kept {
+    pub(crate) notes: Vec<String>,
+    pub(crate) failure: Option<CommandError>,
 }
 
 /// How outcomes are printed.
@@ -39,16 +49,18 @@ enum Format {
     /// What succeeded, as `RESOURCE/NAME` of this resource.
     Names(&'static str),
     Document(DocumentFormat),
+    /// Not at all: [`Outcomes::taken`] returns them.
+    Kept,
 }
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct TargetResult {
+pub(crate) struct TargetResult {
     target: String,
-    succeeded: bool,
+    pub(crate) succeeded: bool,
     /// True if something was written, or would have been without a dry run.
     changed: bool,
-    message: String,
+    pub(crate) message: String,
 }
 
 // === impl Outcomes ===
@@ -77,11 +89,22 @@ impl Outcomes {
         Self::printed(format, dry_run)
     }
 
+    /// Those of another program than a terminal: nothing is printed.
+    pub(crate) fn kept(dry_run: DryRun) -> Self {
+        Self::printed(Format::Kept, dry_run)
+    }
+
+    /// Returns the outcomes of [`Self::kept`].
+    pub(crate) fn taken(self) -> (Vec<TargetResult>, Kept) {
+        (self.results, self.kept)
+    }
+
     fn printed(format: Format, dry_run: DryRun) -> Self {
         Self {
             format,
             dry_run,
             results: Vec::new(),
+            kept: Kept::default(),
         }
     }
 
@@ -103,17 +126,32 @@ impl Outcomes {
 
     /// Prints a note to standard error, unless the outcomes are JSON or YAML.
     pub(crate) fn progress(&self, message: &str) {
-        if !matches!(self.format, Format::Document(_)) {
+        if matches!(self.format, Format::Lines | Format::Names(_)) {
             // An error of standard error does not stop the command.
             let _ = writeln!(io::stderr(), "{}", Lines(message));
         }
+    }
+
+    /// As [`Self::progress`]; a note that is not printed is kept.
+    pub(crate) fn note(&mut self, message: &str) {
+        match self.format {
+            Format::Kept => self.kept.notes.push(message.to_owned()),
+            _ => self.progress(message),
+        }
+    }
+
+    /// As [`Self::failed`], with an error of the hub.
+    pub(crate) fn refused(&mut self, target: &str, failure: CommandError) -> io::Result<()> {
+        let reported = self.failed(target, &failure);
+        self.kept.failure = Some(failure);
+        reported
     }
 
     /// Prints the list of outcomes, if the format asks for one. Returns exit code 0 if all succeeded, else 1.
     pub(crate) fn end(self) -> io::Result<ExitCode> {
         let mut out = io::stdout().lock();
         match self.format {
-            Format::Lines | Format::Names(_) => {}
+            Format::Lines | Format::Names(_) | Format::Kept => {}
             Format::Document(DocumentFormat::Json) => {
                 serde_json::to_writer_pretty(&mut out, &self.results)?;
                 writeln!(out)?;
@@ -140,7 +178,7 @@ impl Outcomes {
         message: String,
     ) -> io::Result<()> {
         match self.format {
-            Format::Document(_) => {}
+            Format::Document(_) | Format::Kept => {}
             _ if !succeeded => {
                 let (target, message) = (Plain(target), Lines(&message));
                 writeln!(io::stderr(), "Error: {target}: {message}")?;

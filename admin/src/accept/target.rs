@@ -341,7 +341,7 @@ impl Target {
             // The next cluster would fail in the same way.
             return Err(failure.into());
         }
-        teller.failed(&self.name, failure)?;
+        teller.refused(&self.name, failure)?;
         Ok(Step::Finished)
     }
 }

@@ -4,6 +4,8 @@ use std::io;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use crate::failure::CommandError;
+use crate::hub::DryRun;
 use crate::outcomes::{Outcomes, WriteArgs};
 use crate::progress::Progress;
 
@@ -25,6 +27,20 @@ impl Teller {
         }
     }
 
+    /// One that prints nothing: [`Self::taken`] returns the outcomes.
+    pub(super) fn kept(dry_run: DryRun) -> Self {
+        Self {
+            outcomes: Outcomes::kept(dry_run),
+            progress: Progress::new(true, Duration::ZERO),
+            told_any: false,
+        }
+    }
+
+    /// Returns the outcomes of [`Self::kept`].
+    pub(super) fn taken(self) -> Outcomes {
+        self.outcomes
+    }
+
     pub(super) fn done(&mut self, target: &str, message: String) -> io::Result<()> {
         self.outcomes().done(target, message)
     }
@@ -37,10 +53,15 @@ impl Teller {
         self.outcomes().failed(target, why)
     }
 
+    /// As [`Self::failed`], with an error of the hub.
+    pub(super) fn refused(&mut self, target: &str, failure: CommandError) -> io::Result<()> {
+        self.outcomes().refused(target, failure)
+    }
+
     /// Prints a note to standard error, unless the outcomes are JSON or YAML.
     pub(super) fn note(&mut self, message: &str) {
         self.progress.clear();
-        self.outcomes.progress(message);
+        self.outcomes.note(message);
     }
 
     pub(super) fn end(mut self) -> io::Result<ExitCode> {

@@ -180,6 +180,11 @@ impl HubArgs {
         self.connection != ConnectionArgs::default()
     }
 
+    /// Returns the context that a flag names.
+    pub fn context(&self) -> Option<&str> {
+        self.connection.context.as_deref()
+    }
+
     /// Returns the API server and the user that the flags name.
     pub(crate) fn access(&self) -> Access {
         self.connection.access()

@@ -79,6 +79,11 @@ impl HubConnection {
         self
     }
 
+    /// Returns the client.
+    pub(crate) fn client(&self) -> &HubApi {
+        &self.api
+    }
+
     /// Returns the URL of the API server, for messages.
     pub(crate) fn server(&self) -> &str {
         self.api.server()
