@@ -12,7 +12,7 @@
 //! - A cluster that needs nothing more is a success.
 
 pub(crate) mod fingerprint;
-mod pending;
+pub(crate) mod pending;
 pub(crate) mod requests;
 mod sent;
 pub(crate) mod target;

@@ -7,9 +7,9 @@ use berth_hub::HubApi;
 use berth_lifecycle_core::facts::{CertificateRequest, Cluster, Standing};
 use berth_rules::{Permission, Requirement};
 use k8s_openapi::api::authorization::v1::SelfSubjectAccessReview;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::accept::accept_one;
+use crate::accept::{accept_one, pending};
 use crate::accept::requests::{Choice, Verdict, judge};
 use crate::can_i::{self, What};
 use crate::cordon::{cordoned, uncordoned};
@@ -126,6 +126,11 @@ pub fn csrs(name: &str, cluster: &Cluster, csrs: Vec<(CertificateRequest, Standi
     }
 }
 
+/// Returns true if an admin denied the cluster, which `berth accept --all-pending` skips then.
+pub fn was_denied(cluster: &Cluster) -> bool {
+    pending::was_denied(cluster)
+}
+
 // === impl Hub ===
 
 impl Hub {
@@ -145,6 +150,14 @@ impl Hub {
     /// Returns the client.
     pub fn api(&self) -> &HubApi {
         self.0.client()
+    }
+
+    /// Reads an object or a page of a list; `None` if it does not exist.
+    ///
+    /// # Errors
+    /// Those of the hub.
+    pub async fn read(&self, path: String) -> Result<Option<Value>, Failure> {
+        Ok(self.0.read_at(path).await?)
     }
 
     /// Returns the name and the groups of the user that the hub authenticates; `None` if the hub does not tell.

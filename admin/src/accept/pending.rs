@@ -33,7 +33,7 @@ pub(super) fn pending(items: &[Item<ManagedCluster>]) -> (Vec<String>, Vec<(Stri
 }
 
 /// Returns true if an admin denied the cluster. While its agent still removes work, the condition is true, with this reason.
-fn was_denied(cluster: &Cluster) -> bool {
+pub(crate) fn was_denied(cluster: &Cluster) -> bool {
     cluster
         .condition(conditions::cluster::HUB_ACCEPTED)
         .is_some_and(|condition| {

@@ -72,6 +72,13 @@ impl HubConnection {
         answer.map(|answer| self.read(&answer)).transpose()
     }
 
+    /// Returns what the hub has at a path, as the hub sent it, or None if it does not exist.
+    pub(crate) async fn read_at(&self, path: String) -> Result<Option<Value>, CommandError> {
+        let answer = self.call(Call::get(path)).await;
+        let answer = optional(answer).map_err(|error| self.failure(&error))?;
+        answer.map(|answer| self.read(&answer)).transpose()
+    }
+
     /// Creates an object, and returns it as the hub sent it. With [`DryRun::Client`] nothing is sent.
     pub(crate) async fn create<K>(
         &self,

@@ -17,7 +17,8 @@
 //! - A settled controller writes nothing, and sends no request except watches, which are renewed every five minutes.
 //!
 //! A controller may use several API servers ([`Watched::on`], [`World::server`]), and may add and remove rows while it runs
-//! ([`Handle::watch`], [`Handle::unwatch`]). A process runs the controllers of one hub, each with a Lease, as [`Controller`]s. A process that only reads one object uses [`follow_one`].
+//! ([`Handle::watch`], [`Handle::unwatch`]). A process runs the controllers of one hub, each with a Lease, as [`Controller`]s. A process that
+//! only reads one object uses [`follow_one`], one that shows all objects of a kind [`follow_all`].
 //!
 //! # A reconciler of one kind
 //! ```no_run
@@ -64,7 +65,7 @@ pub use one::follow_one;
 pub use refusal::Refusal;
 pub use seen::{Seen, Source};
 pub use trim::{First, Keep, LabelKeys, trim};
-pub use watch::WatchError;
+pub use watch::{Reports, WatchError, follow_all};
 pub use watched::Watched;
 pub use world::{Lane, Report, Wake, World};
 pub use writer::{Writer, Written};

@@ -59,8 +59,8 @@ const WORKS: Duration = Duration::from_secs(5);
 const VERSION: &str =
     "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
 
-/// Receives what a watch reports.
-pub(crate) trait Reports {
+/// Receives what a watch reports, see [`follow_all`].
+pub trait Reports {
     /// A watch that ended or failed is resumed where it ended. Otherwise it begins with a list.
     const RESUMES: bool;
 
@@ -137,6 +137,20 @@ enum Place {
         /// The API server may have gone back behind the version.
         is_unsure: bool,
     },
+}
+
+/// Follows the objects that the row selects, on one API server, without a [`World`](crate::World): for a process that shows them.
+///
+/// # Guarantees
+/// - One list in pages and one watch; no list is in memory whole. A list or a watch that fails is begun again, with growing pauses.
+/// - [`Reports::listing`] comes before the objects of a list, and [`Reports::listed`] after the last: an object that was known before, and
+///   was not reported in between, exists no more.
+pub async fn follow_all<F>(
+    api: &HubApi,
+    watched: &Watched<F>,
+    reports: &mut impl Reports,
+) -> Infallible {
+    follow(api, watched, &Notify::new(), reports).await
 }
 
 /// Follows a kind. A notification of `list_anew` has it listed anew.

@@ -104,7 +104,7 @@ pub fn is_expired(cluster: &Cluster, lease: &Lease, now: Now) -> bool {
 ///
 /// A missing, zero or negative duration means 60 seconds. The duration has no upper bound, because the agent renews
 /// at the same interval: with a bound, hub and agent would overwrite each other's condition.
-pub(crate) fn grace(cluster: &Cluster) -> Duration {
+pub fn grace(cluster: &Cluster) -> Duration {
     let seconds = cluster
         .lease_duration_seconds
         .and_then(|seconds| u64::try_from(seconds).ok())

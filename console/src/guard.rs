@@ -1,0 +1,393 @@
+//! Which requests are answered: those that a page of this very server sends. A table of attacks is in the tests.
+//!
+//! The server listens on a loopback address, where every page that the browser shows, and every user of the machine, can reach it. So a
+//! request needs the `Host` that the server listens on (a name that an attacker points to 127.0.0.1 is another one), no foreign
+//! `Origin`, and for writes a header that pages of other origins cannot send without being asked for their permission.
+
+use std::net::SocketAddr;
+
+use http::header::{CONTENT_TYPE, HOST, ORIGIN};
+use http::request::Parts;
+use http::{HeaderMap, HeaderName, Method, StatusCode};
+
+/// The header of each write.
+pub(crate) const MARK: HeaderName = HeaderName::from_static("x-berth-console");
+
+const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+
+/// The names under which the server is reached.
+#[derive(Clone, Debug)]
+pub(crate) struct Guard {
+    hosts: Vec<String>,
+}
+
+/// A refused request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Foreign {
+    pub(crate) code: StatusCode,
+    pub(crate) reason: &'static str,
+    pub(crate) message: &'static str,
+}
+
+const HOST_REFUSED: Foreign = Foreign {
+    code: StatusCode::MISDIRECTED_REQUEST,
+    reason: "ForeignHost",
+    message: "the Host of the request is not the address that berth console listens on: open the address that it printed",
+};
+const ORIGIN_REFUSED: Foreign = Foreign {
+    code: StatusCode::FORBIDDEN,
+    reason: "ForeignOrigin",
+    message: "the request comes from a page of another origin",
+};
+const UNMARKED: Foreign = Foreign {
+    code: StatusCode::FORBIDDEN,
+    reason: "NotMarked",
+    message: "a write needs the header X-Berth-Console: 1",
+};
+const NOT_JSON: Foreign = Foreign {
+    code: StatusCode::UNSUPPORTED_MEDIA_TYPE,
+    reason: "NotJSON",
+    message: "the body has to be JSON: Content-Type: application/json",
+};
+
+// === impl Guard ===
+
+impl Guard {
+    /// Of a server that listens on this address.
+    pub(crate) fn new(address: SocketAddr) -> Self {
+        let mut hosts = vec![address.to_string()];
+        if address.ip().is_loopback() {
+            hosts.push(format!("localhost:{}", address.port()));
+        }
+        Self { hosts }
+    }
+
+    /// # Errors
+    /// The request is refused.
+    pub(crate) fn check(&self, request: &Parts) -> Result<(), Foreign> {
+        let host = self.host(request).ok_or(HOST_REFUSED)?;
+        let headers = &request.headers;
+        if let Some(origin) = one(headers, &ORIGIN).map_err(|()| ORIGIN_REFUSED)? {
+            let own = origin.strip_prefix("http://");
+            if own.is_none_or(|origin| !origin.eq_ignore_ascii_case(host)) {
+                return Err(ORIGIN_REFUSED);
+            }
+        }
+        let is_read = matches!(request.method, Method::GET | Method::HEAD);
+        let is_api = request.uri.path().starts_with("/api");
+        match one(headers, &FETCH_SITE).map_err(|()| ORIGIN_REFUSED)? {
+            None | Some("same-origin") => {}
+            // The address bar, and a link of another program.
+            Some("none") if is_read && !is_api => {}
+            Some(_) => return Err(ORIGIN_REFUSED),
+        }
+        if is_read {
+            return Ok(());
+        }
+        if one(headers, &MARK) != Ok(Some("1")) {
+            return Err(UNMARKED);
+        }
+        let is_json = |text: &str| {
+            let essence = text.split(';').next().unwrap_or_default().trim();
+            essence.eq_ignore_ascii_case("application/json")
+        };
+        let content = one(headers, &CONTENT_TYPE).map_err(|()| NOT_JSON)?;
+        match content {
+            Some(text) if is_json(text) => Ok(()),
+            None if request.method == Method::DELETE => Ok(()),
+            _ => Err(NOT_JSON),
+        }
+    }
+
+    /// Returns the host of the request if it is ours. HTTP/2 has it in the URI.
+    fn host<'a>(&'a self, request: &'a Parts) -> Option<&'a str> {
+        let header = one(&request.headers, &HOST).ok()?;
+        let authority = request.uri.authority().map(|it| it.as_str());
+        let host = match (header, authority) {
+            (Some(header), Some(authority)) if header != authority => return None,
+            (header, authority) => header.or(authority)?,
+        };
+        let mut own = self.hosts.iter();
+        own.any(|it| it.eq_ignore_ascii_case(host)).then_some(host)
+    }
+}
+
+/// The value of a header that is there at most once.
+///
+/// # Errors
+/// It is there twice, or is not text.
+fn one<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, ()> {
+    let mut values = headers.get_all(name).iter();
+    let first = values.next();
+    match (first, values.next()) {
+        (_, Some(_)) => Err(()),
+        (None, None) => Ok(None),
+        (Some(value), None) => value.to_str().map(Some).map_err(drop),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::Request;
+
+    use super::*;
+
+    fn verdict(method: &str, path: &str, headers: &[(&str, &str)]) -> Result<(), &'static str> {
+        let mut request = Request::builder().method(method).uri(path);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let (parts, ()) = request.body(()).unwrap().into_parts();
+        let guard = Guard::new("127.0.0.1:4321".parse().unwrap());
+        guard.check(&parts).map_err(|foreign| foreign.reason)
+    }
+
+    #[test]
+    fn pages_of_this_server_are_answered_and_attacks_are_not() {
+        const H: (&str, &str) = ("host", "127.0.0.1:4321");
+        const JSON: (&str, &str) = ("content-type", "application/json");
+        const MARKED: (&str, &str) = ("x-berth-console", "1");
+        const SAME: (&str, &str) = ("sec-fetch-site", "same-origin");
+        let own = ("origin", "http://127.0.0.1:4321");
+        let rows: &[(&str, &str, &str, &[(&str, &str)], Result<(), &str>)] = &[
+            ("the page", "GET", "/", &[H], Ok(())),
+            (
+                "the page, by the address bar",
+                "GET",
+                "/clusters/c1",
+                &[H, ("sec-fetch-site", "none")],
+                Ok(()),
+            ),
+            (
+                "by the name localhost",
+                "GET",
+                "/",
+                &[("host", "LocalHost:4321")],
+                Ok(()),
+            ),
+            (
+                "the page's stream",
+                "GET",
+                "/api/stream",
+                &[H, SAME],
+                Ok(()),
+            ),
+            (
+                "the page's write",
+                "POST",
+                "/api/session",
+                &[H, SAME, own, JSON, MARKED],
+                Ok(()),
+            ),
+            (
+                "with a charset",
+                "POST",
+                "/api/session",
+                &[
+                    H,
+                    ("content-type", "application/json; charset=utf-8"),
+                    MARKED,
+                ],
+                Ok(()),
+            ),
+            (
+                "a sign-out",
+                "DELETE",
+                "/api/session",
+                &[H, SAME, own, MARKED],
+                Ok(()),
+            ),
+            // Attacks.
+            (
+                "DNS rebinding",
+                "GET",
+                "/",
+                &[("host", "evil.example:4321")],
+                Err("ForeignHost"),
+            ),
+            (
+                "DNS rebinding, the API",
+                "GET",
+                "/api/session",
+                &[("host", "evil.example:4321"), SAME],
+                Err("ForeignHost"),
+            ),
+            (
+                "another port",
+                "GET",
+                "/",
+                &[("host", "127.0.0.1:1")],
+                Err("ForeignHost"),
+            ),
+            (
+                "no port",
+                "GET",
+                "/",
+                &[("host", "127.0.0.1")],
+                Err("ForeignHost"),
+            ),
+            (
+                "a longer name",
+                "GET",
+                "/",
+                &[("host", "127.0.0.1:4321.evil.example")],
+                Err("ForeignHost"),
+            ),
+            ("no host", "GET", "/", &[], Err("ForeignHost")),
+            (
+                "two hosts",
+                "GET",
+                "/",
+                &[H, ("host", "evil.example")],
+                Err("ForeignHost"),
+            ),
+            (
+                "a host in the URI that differs",
+                "GET",
+                "http://evil.example/",
+                &[H],
+                Err("ForeignHost"),
+            ),
+            (
+                "another origin",
+                "POST",
+                "/api/session",
+                &[H, JSON, MARKED, ("origin", "https://evil.example")],
+                Err("ForeignOrigin"),
+            ),
+            (
+                "another origin reads",
+                "GET",
+                "/api/requests",
+                &[H, ("origin", "https://evil.example")],
+                Err("ForeignOrigin"),
+            ),
+            (
+                "the opaque origin",
+                "POST",
+                "/api/session",
+                &[H, JSON, MARKED, ("origin", "null")],
+                Err("ForeignOrigin"),
+            ),
+            (
+                "the origin with https",
+                "POST",
+                "/api/session",
+                &[H, JSON, MARKED, ("origin", "https://127.0.0.1:4321")],
+                Err("ForeignOrigin"),
+            ),
+            (
+                "the origin of another port",
+                "POST",
+                "/api/session",
+                &[H, JSON, MARKED, ("origin", "http://127.0.0.1:4322")],
+                Err("ForeignOrigin"),
+            ),
+            (
+                "the origin by another name",
+                "POST",
+                "/api/session",
+                &[H, JSON, MARKED, ("origin", "http://localhost:4321")],
+                Err("ForeignOrigin"),
+            ),
+            (
+                "two origins",
+                "GET",
+                "/api/requests",
+                &[H, own, own],
+                Err("ForeignOrigin"),
+            ),
+            (
+                "a page of another site",
+                "GET",
+                "/api/requests",
+                &[H, ("sec-fetch-site", "cross-site")],
+                Err("ForeignOrigin"),
+            ),
+            (
+                "another port of this host",
+                "GET",
+                "/api/requests",
+                &[H, ("sec-fetch-site", "same-site")],
+                Err("ForeignOrigin"),
+            ),
+            (
+                "a link to the API",
+                "GET",
+                "/api/requests",
+                &[H, ("sec-fetch-site", "none")],
+                Err("ForeignOrigin"),
+            ),
+            (
+                "a link to a write",
+                "POST",
+                "/",
+                &[H, JSON, MARKED, ("sec-fetch-site", "none")],
+                Err("ForeignOrigin"),
+            ),
+            (
+                "a link of another site to the page",
+                "GET",
+                "/",
+                &[H, ("sec-fetch-site", "cross-site")],
+                Err("ForeignOrigin"),
+            ),
+            (
+                "no mark",
+                "POST",
+                "/api/session",
+                &[H, SAME, own, JSON],
+                Err("NotMarked"),
+            ),
+            (
+                "another mark",
+                "POST",
+                "/api/session",
+                &[H, JSON, ("x-berth-console", "0")],
+                Err("NotMarked"),
+            ),
+            (
+                "a sign-out without a mark",
+                "DELETE",
+                "/api/session",
+                &[H, own],
+                Err("NotMarked"),
+            ),
+            (
+                "a form",
+                "POST",
+                "/api/session",
+                &[
+                    H,
+                    MARKED,
+                    ("content-type", "application/x-www-form-urlencoded"),
+                ],
+                Err("NotJSON"),
+            ),
+            (
+                "plain text",
+                "POST",
+                "/api/session",
+                &[H, MARKED, ("content-type", "text/plain; application/json")],
+                Err("NotJSON"),
+            ),
+            (
+                "no type",
+                "POST",
+                "/api/session",
+                &[H, MARKED],
+                Err("NotJSON"),
+            ),
+        ];
+        for (what, method, path, headers, expected) in rows {
+            assert_eq!(verdict(method, path, headers), *expected, "{what}");
+        }
+    }
+
+    #[test]
+    fn a_server_has_the_names_of_its_address() {
+        let hosts = |address: &str| Guard::new(address.parse().unwrap()).hosts;
+        assert_eq!(hosts("[::1]:80"), ["[::1]:80", "localhost:80"]);
+        assert_eq!(hosts("10.0.0.1:80"), ["10.0.0.1:80"]);
+    }
+}

@@ -1,0 +1,337 @@
+//! Sessions of browsers. Time and secrets come in as arguments.
+//!
+//! # Guarantees
+//! - A code is traded once, within [`CODE_LIVES`]. A new code ends the one before. After [`MOST_WRONG`] wrong codes the code ends.
+//! - A cookie after its end, or after the sign-out, is worth nothing.
+//! - Only digests of secrets are kept, and they are compared in constant time.
+
+use std::fmt;
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use ring::digest::{SHA256, digest};
+
+/// A code is worth nothing after this time.
+pub(crate) const CODE_LIVES: Duration = Duration::from_secs(120);
+
+/// A session ends after this time without a request.
+pub(crate) const IDLE: Duration = Duration::from_secs(12 * 3600);
+
+/// Upper bound on wrong codes before the code ends.
+const MOST_WRONG: u32 = 5;
+
+/// Upper bound on sessions. One more ends the one that was idle for longest.
+const MOST_SESSIONS: usize = 16;
+
+/// Upper bound on the streams of a session.
+const MOST_STREAMS: usize = 4;
+
+/// Upper bound on the streams of all sessions.
+const MOST_STREAMS_OF_ALL: usize = 64;
+
+/// A secret that opens or continues a session. Its text appears in no log.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Secret(String);
+
+/// The sessions of a server.
+#[derive(Debug, Default)]
+pub(crate) struct Sessions {
+    code: Option<Code>,
+    sessions: Vec<Session>,
+    next: u64,
+}
+
+/// A session, for as long as it lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct SessionId(u64);
+
+#[derive(Debug)]
+struct Code {
+    digest: Digest,
+    until: Instant,
+    wrong: u32,
+}
+
+#[derive(Debug)]
+struct Session {
+    id: SessionId,
+    cookie: Digest,
+    used: Instant,
+    streams: usize,
+}
+
+/// A refused code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct WrongCode;
+
+/// A refused stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NoStream {
+    /// The session has [`MOST_STREAMS`].
+    OfSession,
+    /// The sessions have [`MOST_STREAMS_OF_ALL`].
+    OfAll,
+    /// The session has ended.
+    SignedOut,
+}
+
+/// The SHA-256 of a secret.
+#[derive(Clone)]
+struct Digest([u8; 32]);
+
+// === impl Sessions ===
+
+impl Sessions {
+    /// From now on this is the code.
+    pub(crate) fn set_code(&mut self, code: &Secret, now: Instant) {
+        self.code = Some(Code {
+            digest: code.digest(),
+            until: now + CODE_LIVES,
+            wrong: 0,
+        });
+    }
+
+    /// Trades the code for a session with this cookie.
+    ///
+    /// # Errors
+    /// The code is wrong, was traded, or is too old.
+    pub(crate) fn trade(
+        &mut self,
+        code: &Secret,
+        cookie: &Secret,
+        now: Instant,
+    ) -> Result<SessionId, WrongCode> {
+        let kept = self.code.as_mut().ok_or(WrongCode)?;
+        let is_right = kept.digest.is(&code.digest());
+        if now >= kept.until {
+            self.code = None;
+            return Err(WrongCode);
+        }
+        if !is_right {
+            kept.wrong += 1;
+            if kept.wrong >= MOST_WRONG {
+                self.code = None;
+            }
+            return Err(WrongCode);
+        }
+        self.code = None;
+        self.end_idle(now);
+        if self.sessions.len() >= MOST_SESSIONS {
+            let oldest = (self.sessions.iter().enumerate()).min_by_key(|(_, it)| it.used);
+            if let Some((oldest, _)) = oldest {
+                self.sessions.swap_remove(oldest);
+            }
+        }
+        let id = SessionId(self.next);
+        self.next += 1;
+        self.sessions.push(Session {
+            id,
+            cookie: cookie.digest(),
+            used: now,
+            streams: 0,
+        });
+        Ok(id)
+    }
+
+    /// Returns the session of a cookie, which is used now.
+    pub(crate) fn of(&mut self, cookie: &Secret, now: Instant) -> Option<SessionId> {
+        self.end_idle(now);
+        let digest = cookie.digest();
+        // All are compared, so that the time does not tell which one it is.
+        let mut found = None;
+        for session in &mut self.sessions {
+            if session.cookie.is(&digest) {
+                session.used = now;
+                found = Some(session.id);
+            }
+        }
+        found
+    }
+
+    /// Returns true while the session lives.
+    pub(crate) fn lives(&self, id: SessionId) -> bool {
+        self.sessions.iter().any(|it| it.id == id)
+    }
+
+    /// Ends a session.
+    pub(crate) fn end(&mut self, id: SessionId) {
+        self.sessions.retain(|it| it.id != id);
+    }
+
+    /// Counts a stream of a session, until [`Self::stream_ends`].
+    ///
+    /// # Errors
+    /// There are too many.
+    pub(crate) fn stream_begins(&mut self, id: SessionId) -> Result<(), NoStream> {
+        let all: usize = self.sessions.iter().map(|it| it.streams).sum();
+        let session = self.sessions.iter_mut().find(|it| it.id == id);
+        let session = session.ok_or(NoStream::SignedOut)?;
+        if session.streams >= MOST_STREAMS {
+            return Err(NoStream::OfSession);
+        }
+        if all >= MOST_STREAMS_OF_ALL {
+            return Err(NoStream::OfAll);
+        }
+        session.streams += 1;
+        Ok(())
+    }
+
+    /// A stream has ended. The session was in use until now.
+    pub(crate) fn stream_ends(&mut self, id: SessionId, now: Instant) {
+        if let Some(session) = self.sessions.iter_mut().find(|it| it.id == id) {
+            session.streams -= 1;
+            session.used = now;
+        }
+    }
+
+    /// A session with an open stream is not idle.
+    fn end_idle(&mut self, now: Instant) {
+        self.sessions
+            .retain(|it| it.streams > 0 || now.saturating_duration_since(it.used) < IDLE);
+    }
+}
+
+// === impl Secret ===
+
+impl Secret {
+    pub(crate) fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    pub(crate) fn reveal(&self) -> &str {
+        &self.0
+    }
+
+    fn digest(&self) -> Digest {
+        let mut bytes = [0; 32];
+        bytes.copy_from_slice(digest(&SHA256, self.0.as_bytes()).as_ref());
+        Digest(bytes)
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret")
+    }
+}
+
+// === impl Digest ===
+
+impl Digest {
+    /// Takes the same time for all digests.
+    fn is(&self, other: &Self) -> bool {
+        let pairs = self.0.iter().zip(other.0.iter());
+        black_box(pairs.fold(0, |all, (a, b)| black_box(all | (a ^ b)))) == 0
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Digest")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn secret(text: &str) -> Secret {
+        Secret::new(text)
+    }
+
+    #[test]
+    fn a_code_is_traded_once_and_in_time() {
+        let start = Instant::now();
+        let mut sessions = Sessions::default();
+        let [code, cookie] = ["code", "cookie"].map(secret);
+        assert_eq!(sessions.trade(&code, &cookie, start), Err(WrongCode));
+        sessions.set_code(&code, start);
+        let id = sessions.trade(&code, &cookie, start).unwrap();
+        assert_eq!(sessions.of(&cookie, start), Some(id));
+        assert_eq!(sessions.trade(&code, &cookie, start), Err(WrongCode));
+        // Too old.
+        sessions.set_code(&code, start);
+        let late = start + CODE_LIVES;
+        assert_eq!(sessions.trade(&code, &cookie, late), Err(WrongCode));
+        // Replaced.
+        sessions.set_code(&code, start);
+        sessions.set_code(&secret("new"), start);
+        assert_eq!(sessions.trade(&code, &cookie, start), Err(WrongCode));
+        assert!(sessions.trade(&secret("new"), &cookie, start).is_ok());
+    }
+
+    #[test]
+    fn a_few_wrong_codes_end_the_code() {
+        let now = Instant::now();
+        let mut sessions = Sessions::default();
+        let [code, cookie] = ["code", "cookie"].map(secret);
+        for (tries, expected) in [(MOST_WRONG - 1, true), (MOST_WRONG, false)] {
+            sessions.set_code(&code, now);
+            for _ in 0..tries {
+                assert_eq!(sessions.trade(&secret("x"), &cookie, now), Err(WrongCode));
+            }
+            assert_eq!(sessions.trade(&code, &cookie, now).is_ok(), expected);
+        }
+    }
+
+    #[test]
+    fn a_session_ends_by_sign_out_and_by_idleness() {
+        let start = Instant::now();
+        let mut sessions = Sessions::default();
+        let mut sign_in = |sessions: &mut Sessions, name: &str| {
+            sessions.set_code(&secret("code"), start);
+            sessions
+                .trade(&secret("code"), &secret(name), start)
+                .unwrap()
+        };
+        let first = sign_in(&mut sessions, "a");
+        sessions.end(first);
+        assert_eq!(sessions.of(&secret("a"), start), None);
+        assert!(!sessions.lives(first));
+        let second = sign_in(&mut sessions, "b");
+        let almost = start + IDLE - SECOND;
+        assert_eq!(sessions.of(&secret("b"), almost), Some(second));
+        assert_eq!(sessions.of(&secret("b"), almost + IDLE), None);
+        // An open stream keeps it.
+        let third = sign_in(&mut sessions, "c");
+        sessions.stream_begins(third).unwrap();
+        assert_eq!(sessions.of(&secret("c"), start + 2 * IDLE), Some(third));
+        assert_eq!(sessions.of(&secret("other"), start), None);
+    }
+
+    #[test]
+    fn sessions_and_streams_are_bounded() {
+        let start = Instant::now();
+        let mut sessions = Sessions::default();
+        let mut ids = Vec::new();
+        for at in 0..=MOST_SESSIONS {
+            let now = start + SECOND * u32::try_from(at).unwrap();
+            sessions.set_code(&secret("code"), now);
+            let cookie = secret(&at.to_string());
+            ids.push(sessions.trade(&secret("code"), &cookie, now).unwrap());
+        }
+        // The one that was idle for longest has ended.
+        assert!(!sessions.lives(ids[0]));
+        assert!(sessions.lives(ids[1]));
+        assert_eq!(sessions.stream_begins(ids[0]), Err(NoStream::SignedOut));
+        for id in &ids[1..] {
+            for _ in 0..MOST_STREAMS {
+                sessions.stream_begins(*id).unwrap();
+            }
+        }
+        assert_eq!(sessions.stream_begins(ids[1]), Err(NoStream::OfSession));
+        assert_eq!(MOST_SESSIONS * MOST_STREAMS, MOST_STREAMS_OF_ALL);
+        sessions.stream_ends(ids[1], start);
+        assert_eq!(sessions.stream_begins(ids[1]), Ok(()));
+    }
+
+    #[test]
+    fn no_secret_is_in_a_debug_output() {
+        let mut sessions = Sessions::default();
+        sessions.set_code(&secret("s3cr3t"), Instant::now());
+        let text = format!("{:?} {sessions:?}", secret("s3cr3t"));
+        assert!(!text.contains("s3cr3t"), "{text}");
+    }
+}
