@@ -9,13 +9,13 @@ use berth_rules::{Permission, Requirement};
 use k8s_openapi::api::authorization::v1::SelfSubjectAccessReview;
 use serde_json::{Value, json};
 
-use crate::accept::{accept_one, pending};
 use crate::accept::requests::{Choice, Verdict, judge};
+use crate::accept::{accept_one, pending};
 use crate::can_i::{self, What};
 use crate::cordon::{cordoned, uncordoned};
 use crate::deny::deny_one;
 use crate::failure::CommandError;
-use crate::hub::{DryRun, HubArgs, HubConnection};
+use crate::hub::{DryRun, HubArgs, HubConnection, Peer};
 use crate::taint;
 
 /// A hub, and the user of the flags.
@@ -140,6 +140,11 @@ impl Hub {
     /// No kubeconfig was found, or it cannot be used.
     pub async fn connect(args: &HubArgs) -> Result<Self, Failure> {
         Ok(Self(HubConnection::of(args).await?))
+    }
+
+    /// A hub that is called through this client, for tests.
+    pub fn over(api: HubApi) -> Self {
+        Self(HubConnection::over(api, Peer::Hub, None))
     }
 
     /// Returns the URL of the API server, for messages.

@@ -1,10 +1,32 @@
 //! `berth console`: a page in the browser that answers questions about a hub.
+//!
+//! # How it is built
+//! - Plain functions decide: [`search`] and [`table`] (which rows a page shows), [`sessions`] and [`guard`] (who is answered),
+//!   [`handshake`] and [`screens`] (what the facts mean).
+//! - [`live`] follows the hub while a page is open; [`stream`] tells pages what has changed; [`routes`] is the rest of the API.
+//! - What the commands decide is asked of `berth_admin::answers`, and not decided again.
+//!
+//! # Guarantees
+//! - The hub is called as the user of the kubeconfig, so that a page shows and does nothing that kubectl would be refused.
+//! - A request needs a session, the Host of this server, and no foreign Origin. A write needs a header that other sites cannot send.
+//! - Text of the fleet is escaped, and is never HTML. Secrets are in no log.
 
 pub mod answers;
+mod app;
 mod fact;
 mod guard;
 mod handshake;
+mod live;
+mod page;
+mod respond;
+mod rights;
+mod routes;
+mod run;
+mod screens;
 mod search;
 mod sessions;
 mod shown;
+mod stream;
 mod table;
+
+pub use run::{ConsoleArgs, run};

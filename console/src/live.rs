@@ -1,0 +1,298 @@
+//! What the server follows on the hub: one list and one watch per kind, while a page is open.
+//!
+//! # Guarantees
+//! - A kind is followed from the first [`Kind::open`] until [`KEPT`] after the last one ended. Then its objects are dropped.
+//! - While the hub is away, what was known stays, and [`Kind::connection`] says since when.
+
+mod csrs;
+mod store;
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use berth_admin::answers::Hub;
+use berth_reconcile::{Item, Meta, Reports, WatchError, Watched, follow_all};
+use jiff::Timestamp;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+pub(crate) use csrs::{CsrObject, Csrs};
+pub(crate) use store::Store;
+
+use crate::answers::{Connection, HubAnswer};
+
+/// A kind is followed this long after the last page was closed.
+const KEPT: Duration = Duration::from_secs(60);
+
+/// The tasks of a server, which end with it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tasks {
+    pub(crate) tracker: TaskTracker,
+    pub(crate) end: CancellationToken,
+}
+
+/// A kind of objects, and the store that is kept of them.
+#[derive(Debug)]
+pub(crate) struct Kind<S>(Arc<Shared<S>>);
+
+/// A kind that is followed, for as long as this lives.
+#[derive(Debug)]
+pub(crate) struct Open<S>(Arc<Shared<S>>);
+
+#[derive(Debug)]
+struct Shared<S> {
+    hub: Hub,
+    tasks: Tasks,
+    state: Mutex<State<S>>,
+    /// Counts the changes.
+    changed: watch::Sender<u64>,
+    /// Number of [`Open`]s.
+    open: watch::Sender<usize>,
+}
+
+#[derive(Debug)]
+struct State<S> {
+    store: S,
+    connection: HubAnswer,
+    is_followed: bool,
+}
+
+/// Writes what a watch reports into the store.
+struct Filled<'a, S> {
+    shared: &'a Shared<S>,
+    /// While objects are listed: those that the list has named.
+    listed: Option<HashSet<String>>,
+}
+
+// === impl Kind ===
+
+impl<S: Store> Kind<S> {
+    pub(crate) fn new(hub: Hub, tasks: Tasks) -> Self {
+        Self(Arc::new(Shared {
+            hub,
+            tasks,
+            state: Mutex::new(State {
+                store: S::default(),
+                connection: loading(),
+                is_followed: false,
+            }),
+            changed: watch::Sender::new(0),
+            open: watch::Sender::new(0),
+        }))
+    }
+
+    /// Follows the kind for as long as the result lives.
+    pub(crate) fn open(&self) -> Open<S> {
+        let mut state = self.0.lock();
+        self.0.open.send_modify(|count| *count += 1);
+        if !state.is_followed {
+            state.is_followed = true;
+            let shared = Arc::clone(&self.0);
+            let ended = self.0.tasks.end.clone().cancelled_owned();
+            self.0.tasks.tracker.spawn(async move {
+                tokio::select! {
+                    () = ended => {}
+                    () = shared.follow() => {}
+                }
+            });
+        }
+        drop(state);
+        Open(Arc::clone(&self.0))
+    }
+}
+
+// === impl Open ===
+
+impl<S> Open<S> {
+    /// Looks at the store.
+    pub(crate) fn with<T>(&self, look: impl FnOnce(&S, &HubAnswer) -> T) -> T {
+        let state = self.0.lock();
+        look(&state.store, &state.connection)
+    }
+
+    /// Returns how the kind stands with the hub.
+    pub(crate) fn connection(&self) -> HubAnswer {
+        self.0.lock().connection.clone()
+    }
+
+    /// Tells changes of the store and of the connection.
+    pub(crate) fn changes(&self) -> watch::Receiver<u64> {
+        self.0.changed.subscribe()
+    }
+
+    /// Waits until the first list is over, or failed.
+    pub(crate) async fn loaded(&self) {
+        let mut changes = self.changes();
+        while self.connection().state == Connection::Loading {
+            if changes.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+}
+
+impl<S> Drop for Open<S> {
+    fn drop(&mut self) {
+        // Under the lock, so that a task that ends sees each count.
+        let _state = self.0.lock();
+        self.0.open.send_modify(|count| *count -= 1);
+    }
+}
+
+// === impl Shared ===
+
+impl<S> Shared<S> {
+    fn lock(&self) -> MutexGuard<'_, State<S>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<S: Store> Shared<S> {
+    async fn follow(&self) {
+        let watched: Watched<()> = S::watched();
+        let mut filled = Filled {
+            shared: self,
+            listed: None,
+        };
+        tokio::select! {
+            never = follow_all(self.hub.api(), &watched, &mut filled) => match never {},
+            () = self.idle() => {}
+        }
+    }
+
+    /// Ends when nobody has looked for [`KEPT`]. Then the store is empty, and the next one begins anew.
+    async fn idle(&self) {
+        let mut open = self.open.subscribe();
+        loop {
+            // The sender lives as long as this.
+            if open.wait_for(|count| *count == 0).await.is_err() {
+                return;
+            }
+            let opened = tokio::time::timeout(KEPT, open.wait_for(|count| *count > 0));
+            if opened.await.is_ok() {
+                continue;
+            }
+            let mut state = self.lock();
+            if *self.open.borrow() == 0 {
+                *state = State {
+                    store: S::default(),
+                    connection: loading(),
+                    is_followed: false,
+                };
+                return;
+            }
+        }
+    }
+
+    /// Changes the store or the connection, and tells it.
+    fn change(&self, change: impl FnOnce(&mut State<S>)) {
+        change(&mut self.lock());
+        self.changed
+            .send_modify(|count| *count = count.wrapping_add(1));
+    }
+
+    fn stands(&self, state: Connection, message: Option<&str>, remedy: Option<&str>) {
+        self.change(|it| {
+            let before = &it.connection;
+            let since = match before.state == state {
+                true => before.since,
+                false => Timestamp::now(),
+            };
+            it.connection = HubAnswer {
+                state,
+                since,
+                message: message.map(Into::into),
+                remedy: remedy.map(Into::into),
+                missing: None,
+            };
+        });
+    }
+}
+
+fn loading() -> HubAnswer {
+    HubAnswer {
+        state: Connection::Loading,
+        since: Timestamp::now(),
+        message: None,
+        remedy: None,
+        missing: None,
+    }
+}
+
+/// Returns what a failed list or watch means, and what to do.
+fn judge(code: u16, resource: &str) -> (Connection, String) {
+    match code {
+        401 => (
+            Connection::Refused,
+            "sign in at the hub again, for example by kubectl, and reload".to_owned(),
+        ),
+        403 => (
+            Connection::Refused,
+            format!(
+                "ask an admin for a role that may list and watch {resource}: open-cluster-management:berth:console-reader is one"
+            ),
+        ),
+        404 => (
+            Connection::Refused,
+            "this API server has none of the CRDs of a hub: choose another --context, or install the hub by `berth init`".to_owned(),
+        ),
+        _ => (
+            Connection::Away,
+            "the page shows what was known, and goes on by itself when the hub answers".to_owned(),
+        ),
+    }
+}
+
+// === impl Filled ===
+
+impl<S: Store> Reports for Filled<'_, S> {
+    const RESUMES: bool = true;
+
+    fn listing(&mut self) {
+        self.listed = Some(HashSet::new());
+    }
+
+    fn listed(&mut self, _: Option<u64>) {
+        if let Some(listed) = self.listed.take() {
+            self.shared
+                .lock()
+                .store
+                .retain(|name| listed.contains(name));
+        }
+        self.shared.stands(Connection::Connected, None, None);
+    }
+
+    fn object(&mut self, item: &Item<'_>) {
+        if let Some(listed) = &mut self.listed {
+            listed.insert(item.meta.name.clone());
+        }
+        // Read before the lock: an object may be large.
+        let object = S::read(item);
+        if self.listed.is_some() {
+            // Told at the end of the list.
+            self.shared.lock().store.insert(&item.meta.name, object);
+        } else {
+            self.shared
+                .change(|state| state.store.insert(&item.meta.name, object));
+        }
+    }
+
+    fn deleted(&mut self, meta: &Meta) {
+        self.shared.change(|state| state.store.remove(&meta.name));
+    }
+
+    fn unreadable(&mut self, _: &str) {}
+
+    fn interrupted(&mut self, error: &WatchError) {
+        self.listed = None;
+        let (state, remedy) = judge(error.code, S::RESOURCE);
+        self.shared
+            .stands(state, Some(&error.message), Some(&remedy));
+    }
+
+    fn resumed(&mut self) {
+        self.shared.stands(Connection::Connected, None, None);
+    }
+}

@@ -1,0 +1,101 @@
+//! The CSRs of clusters.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use berth_api::{GroupVersionResource, labels};
+use berth_lifecycle_core::facts::{CertificateRequest, Standing};
+use berth_reconcile::{Item, Watched};
+use jiff::Timestamp;
+use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
+
+use super::Store;
+
+/// Upper bound on the CSRs that are kept. Further ones are not shown.
+const MOST_CSRS: usize = 5000;
+
+/// A CSR with the label of a cluster, not of an add-on.
+#[derive(Clone, Debug)]
+pub(crate) struct CsrObject {
+    pub(crate) request: CertificateRequest,
+    pub(crate) standing: Standing,
+    /// Its certificate was issued.
+    pub(crate) issued: bool,
+    /// The reason of the condition Approved.
+    pub(crate) approved_by: Option<String>,
+    pub(crate) approved_at: Option<Timestamp>,
+}
+
+/// The CSRs by name.
+#[derive(Debug, Default)]
+pub(crate) struct Csrs {
+    csrs: BTreeMap<String, Arc<CsrObject>>,
+}
+
+// === impl Csrs ===
+
+impl Csrs {
+    /// All CSRs.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<CsrObject>> {
+        self.csrs.values()
+    }
+
+    /// Those with the label of this cluster.
+    pub(crate) fn of<'a>(&'a self, cluster: &'a str) -> impl Iterator<Item = &'a Arc<CsrObject>> {
+        self.iter().filter(move |it| it.request.cluster == cluster)
+    }
+}
+
+impl Store for Csrs {
+    type Object = CsrObject;
+
+    const RESOURCE: &'static str = "certificatesigningrequests.certificates.k8s.io";
+
+    fn watched() -> Watched<()> {
+        let kind = GroupVersionResource {
+            group: "certificates.k8s.io".to_owned(),
+            version: "v1".to_owned(),
+            resource: "certificatesigningrequests".to_owned(),
+        };
+        let selector = format!("{},!{}", labels::CLUSTER_NAME, labels::ADDON_NAME);
+        Watched::new("csrs", kind, |_| Ok(())).labelled(selector)
+    }
+
+    fn read(item: &Item<'_>) -> Option<CsrObject> {
+        let object: CertificateSigningRequest = item.parse().ok()?;
+        let status = object.status.as_ref();
+        let issued = status.is_some_and(|it| it.certificate.is_some());
+        let conditions = status.and_then(|it| it.conditions.as_ref());
+        let approved = conditions
+            .into_iter()
+            .flatten()
+            .find(|it| it.type_ == "Approved");
+        let approved_by = approved.and_then(|it| it.reason.clone());
+        let approved_at = approved.and_then(|it| Some(it.last_update_time.as_ref()?.0));
+        let (request, standing) = CertificateRequest::read(object)?;
+        Some(CsrObject {
+            request,
+            standing,
+            issued,
+            approved_by,
+            approved_at,
+        })
+    }
+
+    fn insert(&mut self, name: &str, object: Option<CsrObject>) {
+        match object {
+            Some(csr) if self.csrs.len() < MOST_CSRS || self.csrs.contains_key(name) => {
+                self.csrs.insert(name.to_owned(), Arc::new(csr));
+            }
+            _ => Store::remove(self, name),
+        }
+    }
+
+    fn remove(&mut self, name: &str) {
+        self.csrs.remove(name);
+    }
+
+    fn retain(&mut self, mut exists: impl FnMut(&str) -> bool) {
+        self.csrs.retain(|name, _| exists(name));
+    }
+}

@@ -1,0 +1,181 @@
+//! What the user may do, from SelfSubjectAccessReviews. Answers are kept for a short time, since many screens ask the same.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use berth_admin::answers::{Failure, Hub, Lack};
+use berth_api::groups;
+use berth_rules::Permission;
+use berth_rules::display::{Flag, Quoted, ShellWord};
+
+use crate::answers::{Missing, Text};
+use crate::screens::offers::Lacks;
+
+/// An answer is used this long.
+const FRESH: Duration = Duration::from_secs(30);
+
+/// Upper bound on the answers that are kept.
+const MOST_KEPT: usize = 1000;
+
+/// The smallest role of an installation that may change clusters.
+const CHANGES: &str = "open-cluster-management:berth:accept";
+
+/// A right on one cluster; on all of them if the name is empty.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Right {
+    /// To accept and to deny it, as the gate asks.
+    Accept(String),
+    /// To change it, by RBAC.
+    Change(String),
+}
+
+/// The rights of the user.
+#[derive(Debug)]
+pub(crate) struct Rights {
+    hub: Hub,
+    known: Mutex<Known>,
+}
+
+/// The user's name and groups; None if the hub does not tell.
+pub(crate) type User = Option<(String, Vec<String>)>;
+
+/// Answers of the hub, and when it gave them.
+#[derive(Debug, Default)]
+struct Known {
+    rights: HashMap<Right, (Instant, Option<Missing>)>,
+    user: Option<(Instant, User)>,
+}
+
+// === impl Rights ===
+
+impl Rights {
+    pub(crate) fn new(hub: Hub) -> Self {
+        Self {
+            hub,
+            known: Mutex::default(),
+        }
+    }
+
+    /// Returns the user of the kubeconfig, as the hub knows the user.
+    ///
+    /// # Errors
+    /// Those of the hub.
+    pub(crate) async fn user(&self) -> Result<User, Failure> {
+        let now = Instant::now();
+        if let Some((asked, user)) = &self.lock().user
+            && now.duration_since(*asked) < FRESH
+        {
+            return Ok(user.clone());
+        }
+        let user = self.hub.user().await?;
+        self.lock().user = Some((now, user.clone()));
+        Ok(user)
+    }
+
+    /// Returns what the user lacks; `None` if the user has the right.
+    ///
+    /// # Errors
+    /// Those of the hub.
+    pub(crate) async fn lacks(&self, right: Right) -> Result<Option<Missing>, Failure> {
+        let now = Instant::now();
+        if let Some((asked, missing)) = self.lock().rights.get(&right)
+            && now.duration_since(*asked) < FRESH
+        {
+            return Ok(missing.clone());
+        }
+        let user = self.user().await.ok().flatten();
+        let user = user.map_or_else(|| "USER".to_owned(), |(user, _)| user);
+        let missing = self.ask(&right, &user).await?;
+        let rights = &mut self.lock().rights;
+        if rights.len() >= MOST_KEPT {
+            rights.clear();
+        }
+        rights.insert(right, (now, missing.clone()));
+        Ok(missing)
+    }
+
+    /// Returns what the user lacks for actions on a cluster. What the hub does not answer counts as lacking nothing: the hub decides about
+    /// the action itself.
+    pub(crate) async fn lacks_on(&self, name: &str, read_only: bool) -> Lacks {
+        let accept = self.lacks_of(Right::Accept, name);
+        let change = self.lacks_of(Right::Change, name);
+        let (accept, change) = futures::join!(accept, change);
+        Lacks {
+            accept,
+            change,
+            read_only,
+        }
+    }
+
+    async fn lacks_of(&self, right: fn(String) -> Right, name: &str) -> Option<Missing> {
+        // Most admins may act on all clusters: then one answer serves all names.
+        match self.lacks(right(String::new())).await {
+            Ok(None) => None,
+            _ => self.lacks(right(name.to_owned())).await.ok().flatten(),
+        }
+    }
+
+    /// Forgets what the hub answered, since it has refused something.
+    pub(crate) fn forget(&self) {
+        *self.lock() = Known::default();
+    }
+
+    async fn ask(&self, right: &Right, user: &str) -> Result<Option<Missing>, Failure> {
+        match right {
+            Right::Accept(name) => {
+                let mut permission = Permission::accept(name);
+                if name.is_empty() {
+                    permission.name = None;
+                }
+                let lack = self.hub.lacks(&permission, user).await?;
+                Ok(lack.map(Missing::from))
+            }
+            Right::Change(name) => {
+                let resource = (groups::CLUSTER, groups::MANAGED_CLUSTERS);
+                let may = self.hub.may("patch", resource, name).await?;
+                Ok((!may).then(|| Missing::of_change(name, user)))
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+// === impl Missing ===
+
+impl Missing {
+    fn of_change(name: &str, user: &str) -> Self {
+        let of = match name {
+            "" => "for all names".to_owned(),
+            name => format!("name {}", Quoted(name)),
+        };
+        let permission = format!(
+            "verb \"patch\" on {} in API group {}, {of}",
+            groups::MANAGED_CLUSTERS,
+            groups::CLUSTER
+        );
+        let command = format!(
+            "kubectl create clusterrolebinding {} --clusterrole={CHANGES} {}",
+            ShellWord(&format!("{CHANGES}:{user}")),
+            Flag("--user", user),
+        );
+        Self {
+            permission: permission.into(),
+            role: Some(CHANGES.into()),
+            command: command.into(),
+        }
+    }
+}
+
+impl From<Lack> for Missing {
+    fn from(lack: Lack) -> Self {
+        Self {
+            permission: lack.permission.into(),
+            role: lack.role.map(Text::from),
+            command: lack.command.into(),
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! The routes. A request passes the guard, and for all of `/api` but the sign-in the session, before anything else is looked at.
+
+mod query;
+mod session;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::extract::{Path, Request, State};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use berth_admin::answers::{Action, Done, Failure};
+use http::request::Parts;
+use http::{StatusCode, Uri};
+use serde::de::DeserializeOwned;
+use tokio::runtime::Handle;
+use tokio::task::spawn_blocking;
+
+use crate::answers::{Act, ActionAnswer, ActionRequest, Text, YamlAnswer};
+use crate::app::App;
+use crate::page;
+use crate::respond::{Refused, json};
+use crate::screens::{details, events, offers};
+use crate::sessions::{NoStream, Secret, SessionId};
+use crate::stream::{self, ClusterScreen, ClustersScreen, RequestsScreen, Unanswered};
+use query::{Asked, Screen};
+
+/// Upper bound on the bytes of a body.
+const LARGEST_REQUEST: usize = 4096;
+
+/// Upper bound on the bytes of the YAML of an object.
+const LARGEST_YAML: usize = 1 << 20;
+
+/// The routes of a console.
+pub(crate) fn router(app: Arc<App>) -> Router {
+    let signed_in = Router::new()
+        .route(
+            "/api/session",
+            get(session::shown).delete(session::sign_out),
+        )
+        .route("/api/stream", get(streamed))
+        .route("/api/requests", get(requests))
+        .route("/api/clusters/{name}", get(cluster))
+        .route("/api/clusters/{name}/yaml", get(yaml))
+        .route("/api/clusters/{name}/events", get(cluster_events))
+        .route("/api/clusters/{name}/{act}", post(act))
+        .layer(from_fn_with_state(Arc::clone(&app), with_session));
+    Router::new()
+        .merge(signed_in)
+        .route("/api/session", post(session::sign_in))
+        .route("/api", get(no_such))
+        .route("/api/{*rest}", get(no_such).post(no_such))
+        .route("/assets/{name}", get(asset))
+        .fallback(index)
+        .method_not_allowed_fallback(not_allowed)
+        .layer(from_fn_with_state(Arc::clone(&app), guarded))
+        .with_state(app)
+}
+
+/// Refuses requests that are not of a page of this server, and protects each response.
+async fn guarded(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    let (parts, body) = request.into_parts();
+    let mut response = match app.guard.check(&parts) {
+        Ok(()) => next.run(Request::from_parts(parts, body)).await,
+        Err(foreign) => Refused::from(foreign).into_response(),
+    };
+    page::protect(response.headers_mut());
+    response
+}
+
+/// Refuses requests without a session.
+async fn with_session(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    let (mut parts, body) = request.into_parts();
+    let cookie = session::cookie(&parts.headers, &app.cookie).map(Secret::new);
+    let session = cookie.and_then(|it| app.sessions().of(&it, Instant::now()));
+    match session {
+        Some(session) => {
+            parts.extensions.insert(session);
+            next.run(Request::from_parts(parts, body)).await
+        }
+        None => Refused::not_signed_in().into_response(),
+    }
+}
+
+async fn index(uri: Uri) -> Response {
+    match uri.path().starts_with("/assets/") {
+        true => StatusCode::NOT_FOUND.into_response(),
+        false => page::index(),
+    }
+}
+
+async fn asset(Path(name): Path<String>) -> Response {
+    page::asset(&name).unwrap_or_else(|| StatusCode::NOT_FOUND.into_response())
+}
+
+async fn no_such() -> Refused {
+    Refused::new(
+        StatusCode::NOT_FOUND,
+        "NoSuchRoute",
+        "the console has no such route",
+    )
+}
+
+async fn not_allowed() -> Refused {
+    let why = "the console does not serve this method here";
+    Refused::new(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", why)
+}
+
+/// Returns the session, which [`with_session`] has found.
+fn session_of(parts: &Parts) -> Result<SessionId, Refused> {
+    let session = parts.extensions.get::<SessionId>().copied();
+    session.ok_or_else(Refused::not_signed_in)
+}
+
+/// Reads a body of JSON.
+async fn body<T: DeserializeOwned>(body: Body) -> Result<T, Refused> {
+    let bytes = to_bytes(body, LARGEST_REQUEST).await.map_err(|_| {
+        let why = format!("the body cannot be received, or has more than {LARGEST_REQUEST} bytes");
+        Refused::new(StatusCode::PAYLOAD_TOO_LARGE, "TooLarge", why)
+    })?;
+    serde_json::from_slice(&bytes).map_err(|error| {
+        let why = format!("the body cannot be read: {error}");
+        Refused::new(StatusCode::BAD_REQUEST, "BadBody", why)
+    })
+}
+
+async fn streamed(State(app): State<Arc<App>>, request: Request) -> Result<Response, Refused> {
+    let (parts, _) = request.into_parts();
+    let session = session_of(&parts)?;
+    // A browser shows no body of a refused stream, so that what is wrong is an event.
+    let begun = match Asked::read(parts.uri.query().unwrap_or_default()).map(|it| it.screen) {
+        Ok(Screen::Clusters(view)) => {
+            let screen = ClustersScreen::new(app.clusters.open(), *view);
+            stream::stream(&app, session, screen)
+        }
+        Ok(Screen::Requests) => {
+            let screen = RequestsScreen::new(Arc::clone(&app));
+            stream::stream(&app, session, screen)
+        }
+        Ok(Screen::Cluster(name)) => {
+            let screen = ClusterScreen::new(Arc::clone(&app), name);
+            stream::stream(&app, session, screen)
+        }
+        Err(refused) => stream::stream(&app, session, Unanswered(Some(refused.answer()))),
+    };
+    begun.map_err(|refusal| match refusal {
+        NoStream::SignedOut => Refused::not_signed_in(),
+        NoStream::OfSession | NoStream::OfAll => {
+            let why = "too many streams are open";
+            let code = StatusCode::TOO_MANY_REQUESTS;
+            Refused::new(code, "TooManyStreams", why).remedy("close other tabs of this console")
+        }
+    })
+}
+
+async fn requests(State(app): State<Arc<App>>) -> Result<Response, Refused> {
+    let _asking = app.asking.acquire().await;
+    let screen = RequestsScreen::new(Arc::clone(&app));
+    screen.loaded().await;
+    Ok(json(&screen.answer().await))
+}
+
+async fn cluster(
+    State(app): State<Arc<App>>,
+    Path(name): Path<String>,
+) -> Result<Response, Refused> {
+    let _asking = app.asking.acquire().await;
+    Ok(json(&stream::cluster_answer(&app, &name).await?))
+}
+
+async fn yaml(State(app): State<Arc<App>>, Path(name): Path<String>) -> Result<Response, Refused> {
+    let _asking = app.asking.acquire().await;
+    let mut value = stream::cluster_details(&app, &name).await?.value;
+    if let Some(metadata) = value["metadata"].as_object_mut() {
+        // As kubectl leaves it out.
+        metadata.remove("managedFields");
+    }
+    let yaml = serde_saphyr::to_string(&value)
+        .map_err(|error| Refused::new(StatusCode::BAD_GATEWAY, "Unreadable", error.to_string()))?;
+    let (yaml, cut) = match berth_api::text::cut_bytes(&yaml, LARGEST_YAML) {
+        cut if cut.len() < yaml.len() => (cut, "\n# The rest is left out: kubectl shows it.\n"),
+        whole => (whole, ""),
+    };
+    let yaml = format!("{}{cut}", berth_rules::display::Lines(yaml));
+    Ok(json(&YamlAnswer { yaml }))
+}
+
+async fn cluster_events(
+    State(app): State<Arc<App>>,
+    Path(name): Path<String>,
+) -> Result<Response, Refused> {
+    let _asking = app.asking.acquire().await;
+    let path = details::events_path(&name, events::MOST_READ);
+    let list = app.hub.read(path).await;
+    let answer = match list {
+        Ok(list) => events::events(&list.unwrap_or_default()),
+        Err(failure) if failure.code == 403 => {
+            let mut none = events::events(&serde_json::Value::Null);
+            let why = format!("Events cannot be shown: {}", failure.message);
+            none.notes.push(why.into());
+            none
+        }
+        Err(failure) => return Err(failure.into()),
+    };
+    Ok(json(&answer))
+}
+
+async fn act(
+    State(app): State<Arc<App>>,
+    Path((name, act)): Path<(String, String)>,
+    request: Request,
+) -> Result<Response, Refused> {
+    let (act, action) = match act.as_str() {
+        "accept" => (Act::Accept, Action::Accept),
+        "deny" => (Act::Deny, Action::Deny),
+        "cordon" => (Act::Cordon, Action::Cordon),
+        "uncordon" => (Act::Uncordon, Action::Uncordon),
+        _ => return Err(no_such().await),
+    };
+    let asked: ActionRequest = body(request.into_body()).await?;
+    if app.settings.read_only {
+        let refused = Refused::new(StatusCode::FORBIDDEN, "ReadOnly", offers::READ_ONLY);
+        return Err(refused.remedy("start berth console without --read-only"));
+    }
+    let _asking = app.asking.acquire().await;
+    let done = carry_out(&app, action, &name, asked.dry_run).await;
+    let done = match done {
+        Ok(done) => done,
+        Err(failure) => {
+            let is_refused = failure.code == 403;
+            let refused = Refused::from(failure);
+            if !is_refused {
+                return Err(refused);
+            }
+            app.rights.forget();
+            let lacks = app.rights.lacks_on(&name, false).await;
+            let missing = match act {
+                Act::Accept | Act::Deny => lacks.accept.or(lacks.change),
+                Act::Cordon | Act::Uncordon => lacks.change,
+            };
+            return Err(refused.missing(missing));
+        }
+    };
+    let texts = |lines: Vec<String>| lines.into_iter().map(Text::from).collect();
+    Ok(json(&ActionAnswer {
+        done: texts(done.lines),
+        warnings: texts(done.notes),
+        dry_run: asked.dry_run,
+        command: act.command(&name).into(),
+    }))
+}
+
+/// The commands' futures stay on the thread that they began on, so each gets one.
+async fn carry_out(app: &App, action: Action, name: &str, dry_run: bool) -> Result<Done, Failure> {
+    let (hub, name) = (app.hub.clone(), name.to_owned());
+    let runtime = Handle::current();
+    let acted = spawn_blocking(move || runtime.block_on(hub.act(action, &name, dry_run)));
+    acted.await.unwrap_or_else(|error| {
+        Err(Failure {
+            message: format!("the action was stopped: {error}"),
+            code: 500,
+            reason: "Failed".to_owned(),
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests;

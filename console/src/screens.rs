@@ -1,0 +1,6 @@
+//! The answers of the screens.
+
+pub(crate) mod details;
+pub(crate) mod events;
+pub(crate) mod offers;
+pub(crate) mod requests;

@@ -1,0 +1,240 @@
+//! The stream of one cluster.
+//!
+//! Objects of the cluster are read when its ManagedCluster or one of its CSRs changes. Its Lease is followed. What time alone changes is
+//! decided anew every few seconds, without a request.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use berth_admin::answers::Hub;
+use berth_api::GroupVersionResource;
+use berth_api::cluster::CLUSTER_LEASE;
+use berth_reconcile::{Watched, follow_one};
+use futures::future::BoxFuture;
+use http::StatusCode;
+use jiff::Timestamp;
+use serde_json::Value;
+use tokio::sync::watch;
+use tokio::time::Instant;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::{Screen, Told, hub_event};
+use crate::answers::{ClusterAnswer, Connection, ErrorAnswer, HubAnswer};
+use crate::app::App;
+use crate::handshake::LeaseFact;
+use crate::live::{CsrObject, Csrs, Open};
+use crate::respond::Refused;
+use crate::screens::details::Details;
+use crate::table::Table;
+
+/// What time alone changes is looked at this often.
+const TICK: Duration = Duration::from_secs(5);
+
+/// Objects are read this often if the user may not list clusters, so that no change is told.
+const POLL: Duration = Duration::from_secs(10);
+
+/// One cluster.
+pub(crate) struct ClusterScreen {
+    app: Arc<App>,
+    name: String,
+    clusters: Open<Table>,
+    csrs: Open<Csrs>,
+    cluster_changes: watch::Receiver<u64>,
+    csr_changes: watch::Receiver<u64>,
+    lease: Followed,
+    hub: Option<HubAnswer>,
+    /// What was read, for which versions, and when.
+    read: Option<(Key, Instant, Details)>,
+    told: Option<Result<ClusterAnswer, ErrorAnswer>>,
+}
+
+/// The Lease of the cluster, followed for as long as this lives. The outer None: it cannot be seen.
+struct Followed {
+    seen: watch::Receiver<Option<Option<LeaseFact>>>,
+    _end: DropGuard,
+}
+
+/// The versions of the objects that are followed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Key {
+    cluster: Option<(String, String)>,
+    csrs: Vec<(String, Option<String>)>,
+}
+
+// === impl Followed ===
+
+impl Followed {
+    fn new(app: &App, name: &str) -> Self {
+        let (told, seen) = watch::channel(None);
+        let end = CancellationToken::new();
+        let ended = end.clone();
+        let stop = app.tasks.end.clone();
+        let (hub, name): (Hub, String) = (app.hub.clone(), name.to_owned());
+        app.tasks.tracker.spawn(async move {
+            let kind = GroupVersionResource {
+                group: "coordination.k8s.io".to_owned(),
+                version: "v1".to_owned(),
+                resource: "leases".to_owned(),
+            };
+            let watched = Watched::new("leases", kind, |item| {
+                Ok(LeaseFact::read(&item.parse::<Value>()?))
+            });
+            let watched = watched.within(name).named(CLUSTER_LEASE);
+            let follow = follow_one(hub.api(), &watched, |found| {
+                told.send_if_modified(|before| {
+                    let now = found.ok();
+                    std::mem::replace(before, now) != now
+                });
+            });
+            tokio::select! {
+                never = follow => match never {},
+                () = ended.cancelled() => {}
+                () = stop.cancelled() => {}
+            }
+        });
+        Self {
+            seen,
+            _end: end.drop_guard(),
+        }
+    }
+}
+
+// === impl ClusterScreen ===
+
+impl ClusterScreen {
+    pub(crate) fn new(app: Arc<App>, name: String) -> Self {
+        let (clusters, csrs) = (app.clusters.open(), app.csrs.open());
+        Self {
+            cluster_changes: clusters.changes(),
+            csr_changes: csrs.changes(),
+            lease: Followed::new(&app, &name),
+            app,
+            name,
+            clusters,
+            csrs,
+            hub: None,
+            read: None,
+            told: None,
+        }
+    }
+
+    fn csrs(&self) -> Option<Vec<Arc<CsrObject>>> {
+        csrs_of(&self.csrs, &self.name)
+    }
+
+    fn key(&self) -> Key {
+        let cluster = self.clusters.with(|table, _| {
+            let fact = table.get(&self.name)?;
+            Some((fact.uid.clone(), fact.resource_version.clone()))
+        });
+        let csrs = self.csrs().unwrap_or_default();
+        let csrs = csrs.iter().map(|it| {
+            let version = it.request.metadata.resource_version.clone();
+            (it.request.name.clone(), version)
+        });
+        Key {
+            cluster,
+            csrs: csrs.collect(),
+        }
+    }
+
+    async fn answer(&mut self) -> Result<ClusterAnswer, ErrorAnswer> {
+        let key = self.key();
+        let listed = self.clusters.connection().state;
+        let is_read = self.read.as_ref().is_some_and(|(known, at, _)| {
+            *known == key && (listed != Connection::Refused || at.elapsed() < POLL)
+        });
+        if !is_read {
+            let details = details(&self.app, &self.name).await;
+            let details = details.map_err(Refused::answer)?;
+            self.read = Some((key, Instant::now(), details));
+        }
+        let csrs = self.csrs();
+        let lease = *self.lease.seen.borrow_and_update();
+        let (_, _, details) = self
+            .read
+            .as_mut()
+            .ok_or_else(|| not_found(&self.name).answer())?;
+        if let Some(lease) = lease {
+            details.set_lease(lease);
+        }
+        Ok(details.answer(csrs.as_deref(), Timestamp::now()))
+    }
+
+    async fn news(&mut self) -> Vec<Told> {
+        let hub = self.clusters.connection();
+        let mut told = Vec::new();
+        told.extend(hub_event(&mut self.hub, &hub));
+        let loads = [hub.state, self.csrs.connection().state].contains(&Connection::Loading);
+        // While the hub is away, the last answer stays.
+        if loads || (hub.state == Connection::Away && self.told.is_some()) {
+            return told;
+        }
+        let answer = self.answer().await;
+        if self.told.as_ref() != Some(&answer) {
+            told.push(match &answer {
+                Ok(answer) => Told::new("answer", answer),
+                Err(failure) => Told::new("failure", failure),
+            });
+            self.told = Some(answer);
+        }
+        told
+    }
+}
+
+impl Screen for ClusterScreen {
+    fn changed(&mut self) -> BoxFuture<'_, ()> {
+        Box::pin(async {
+            // The senders of the kinds live as long as what is open.
+            tokio::select! {
+                _ = self.cluster_changes.changed() => {}
+                _ = self.csr_changes.changed() => {}
+                Ok(()) = self.lease.seen.changed() => {}
+                () = tokio::time::sleep(TICK) => {}
+            }
+        })
+    }
+
+    fn look(&mut self) -> BoxFuture<'_, Vec<Told>> {
+        self.cluster_changes.mark_unchanged();
+        self.csr_changes.mark_unchanged();
+        Box::pin(self.news())
+    }
+}
+
+/// Returns the CSRs of a cluster; None if the user may not list CSRs.
+fn csrs_of(csrs: &Open<Csrs>, name: &str) -> Option<Vec<Arc<CsrObject>>> {
+    csrs.with(|csrs, connection| {
+        let is_known = connection.state != Connection::Refused;
+        is_known.then(|| csrs.of(name).cloned().collect())
+    })
+}
+
+fn not_found(name: &str) -> Refused {
+    let name = berth_rules::display::Quoted(name);
+    let why = format!(
+        "managedclusters.{} {name} not found",
+        berth_api::groups::CLUSTER
+    );
+    Refused::new(StatusCode::NOT_FOUND, "NotFound", why)
+}
+
+/// Reads the objects of a cluster.
+///
+/// # Errors
+/// The cluster does not exist, or cannot be read.
+pub(crate) async fn details(app: &App, name: &str) -> Result<Details, Refused> {
+    let lacks = app.rights.lacks_on(name, app.settings.read_only).await;
+    let details = Details::read(&app.hub, name, lacks).await?;
+    details.ok_or_else(|| not_found(name))
+}
+
+/// Returns the answer of a cluster, without a stream.
+///
+/// # Errors
+/// As [`details`].
+pub(crate) async fn answer(app: &Arc<App>, name: &str) -> Result<ClusterAnswer, Refused> {
+    let csrs = app.csrs.open();
+    let (details, ()) = futures::join!(details(app, name), csrs.loaded());
+    Ok(details?.answer(csrs_of(&csrs, name).as_deref(), Timestamp::now()))
+}
