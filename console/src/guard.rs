@@ -102,7 +102,7 @@ impl Guard {
     /// Returns the host of the request if it is ours. HTTP/2 has it in the URI.
     fn host<'a>(&'a self, request: &'a Parts) -> Option<&'a str> {
         let header = one(&request.headers, &HOST).ok()?;
-        let authority = request.uri.authority().map(|it| it.as_str());
+        let authority = request.uri.authority().map(http::uri::Authority::as_str);
         let host = match (header, authority) {
             (Some(header), Some(authority)) if header != authority => return None,
             (header, authority) => header.or(authority)?,
@@ -142,6 +142,15 @@ mod tests {
         guard.check(&parts).map_err(|foreign| foreign.reason)
     }
 
+    /// What it is, the method, the path, the headers, and the verdict.
+    type Row<'a> = (
+        &'a str,
+        &'a str,
+        &'a str,
+        &'a [(&'a str, &'a str)],
+        Result<(), &'a str>,
+    );
+
     #[test]
     fn pages_of_this_server_are_answered_and_attacks_are_not() {
         const H: (&str, &str) = ("host", "127.0.0.1:4321");
@@ -149,7 +158,7 @@ mod tests {
         const MARKED: (&str, &str) = ("x-berth-console", "1");
         const SAME: (&str, &str) = ("sec-fetch-site", "same-origin");
         let own = ("origin", "http://127.0.0.1:4321");
-        let rows: &[(&str, &str, &str, &[(&str, &str)], Result<(), &str>)] = &[
+        let rows: &[Row] = &[
             ("the page", "GET", "/", &[H], Ok(())),
             (
                 "the page, by the address bar",

@@ -2,7 +2,6 @@
 
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
-use berth_admin::answers::Failure as HubFailure;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderValue, StatusCode};
 use serde::Serialize;
@@ -84,9 +83,9 @@ impl IntoResponse for Refused {
     }
 }
 
-impl From<HubFailure> for Refused {
+impl From<berth_admin::answers::Failure> for Refused {
     /// The hub's own words. A 401 of the hub is no 401 of the console: the page would ask for a code.
-    fn from(failure: HubFailure) -> Self {
+    fn from(failure: berth_admin::answers::Failure) -> Self {
         let (code, reason, remedy) = match (failure.code, failure.reason.as_str()) {
             (401, _) => (
                 502,

@@ -168,12 +168,12 @@ async fn cluster(
     Path(name): Path<String>,
 ) -> Result<Response, Refused> {
     let _asking = app.asking.acquire().await;
-    Ok(json(&stream::cluster_answer(&app, &name).await?))
+    Ok(json(&stream::cluster::answer(&app, &name).await?))
 }
 
 async fn yaml(State(app): State<Arc<App>>, Path(name): Path<String>) -> Result<Response, Refused> {
     let _asking = app.asking.acquire().await;
-    let mut value = stream::cluster_details(&app, &name).await?.value;
+    let mut value = stream::cluster::details(&app, &name).await?.value;
     if let Some(metadata) = value["metadata"].as_object_mut() {
         // As kubectl leaves it out.
         metadata.remove("managedFields");

@@ -280,7 +280,7 @@ mod tests {
     fn a_session_ends_by_sign_out_and_by_idleness() {
         let start = Instant::now();
         let mut sessions = Sessions::default();
-        let mut sign_in = |sessions: &mut Sessions, name: &str| {
+        let sign_in = |sessions: &mut Sessions, name: &str| {
             sessions.set_code(&secret("code"), start);
             sessions
                 .trade(&secret("code"), &secret(name), start)

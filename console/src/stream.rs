@@ -12,7 +12,7 @@
 //! - A slow client costs one window: the next events are made when it has read those before.
 //! - A stream ends with its session, and with the server.
 
-mod cluster;
+pub(crate) mod cluster;
 mod clusters;
 mod requests;
 
@@ -29,7 +29,7 @@ use futures::stream::unfold;
 use serde::Serialize;
 use tokio::sync::watch;
 
-pub(crate) use cluster::{ClusterScreen, answer as cluster_answer, details as cluster_details};
+pub(crate) use cluster::ClusterScreen;
 pub(crate) use clusters::ClustersScreen;
 pub(crate) use requests::RequestsScreen;
 

@@ -105,6 +105,11 @@ impl Details {
         self.lease = Some(lease);
     }
 
+    /// The cluster is accepted, and its namespace does not exist yet.
+    pub(crate) fn awaits_namespace(&self) -> bool {
+        self.object.spec.hub_accepts_client && self.namespace == Some(false)
+    }
+
     /// Returns the answer at this time. `csrs`: None if the user may not list CSRs.
     pub(crate) fn answer(&self, csrs: Option<&[Arc<CsrObject>]>, now: Timestamp) -> ClusterAnswer {
         let name = self.object.metadata.name.clone().unwrap_or_default();

@@ -1,5 +1,7 @@
 //! The Events about a cluster.
 
+use std::cmp::Reverse;
+
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -15,7 +17,7 @@ const MOST_EVENTS: usize = 100;
 pub(crate) fn events(list: &Value) -> EventsAnswer {
     let items = list["items"].as_array();
     let mut events: Vec<ClusterEvent> = items.into_iter().flatten().map(event).collect();
-    events.sort_by(|a, b| b.at.cmp(&a.at));
+    events.sort_by_key(|it| Reverse(it.at));
     let is_cut = list["metadata"]["continue"]
         .as_str()
         .is_some_and(|it| !it.is_empty());

@@ -59,6 +59,7 @@ impl Lacks {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::answers::Text;
 
     #[test]
     fn an_action_is_offered_with_what_is_missing_for_it() {
@@ -94,7 +95,7 @@ mod tests {
             (lacks(true, true, true), Act::Accept, Some(READ_ONLY)),
         ] {
             let offer = lacks.offer(act, "c1");
-            assert_eq!(offer.why.as_ref().map(|it| it.as_str()), why, "{act:?}");
+            assert_eq!(offer.why.as_ref().map(Text::as_str), why, "{act:?}");
             assert_eq!(offer.allowed, why.is_none());
         }
         let offer = Lacks::default().offer(Act::Deny, "-x; y");

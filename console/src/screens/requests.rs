@@ -1,5 +1,6 @@
 //! The screen Requests: clusters and CSRs that wait for a decision. A plain function of what is followed.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
@@ -96,7 +97,7 @@ fn pending(fact: &ClusterFact, csrs: &Csrs, lacks: &Lacks) -> PendingCluster {
     let judged = judge(&fact.name, &cluster_of(fact), of_cluster.iter().copied());
     let warnings = warnings(fact, &judged);
     let mut answers: Vec<CsrAnswer> = judged.csrs.iter().map(of).collect();
-    answers.sort_by(|a, b| b.created.cmp(&a.created));
+    answers.sort_by_key(|it| Reverse(it.created));
     answers.truncate(MOST_SHOWN_CSRS);
     let offers = [Act::Accept, Act::Deny];
     PendingCluster {

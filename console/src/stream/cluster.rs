@@ -30,8 +30,8 @@ use crate::table::Table;
 /// What time alone changes is looked at this often.
 const TICK: Duration = Duration::from_secs(5);
 
-/// Objects are read this often if the user may not list clusters, so that no change is told.
-const POLL: Duration = Duration::from_secs(10);
+/// Objects are read this often while a change of them is not told: the user may not list clusters, or the namespace is awaited.
+const POLL: Duration = Duration::from_secs(4);
 
 /// One cluster.
 pub(crate) struct ClusterScreen {
@@ -141,8 +141,9 @@ impl ClusterScreen {
     async fn answer(&mut self) -> Result<ClusterAnswer, ErrorAnswer> {
         let key = self.key();
         let listed = self.clusters.connection().state;
-        let is_read = self.read.as_ref().is_some_and(|(known, at, _)| {
-            *known == key && (listed != Connection::Refused || at.elapsed() < POLL)
+        let is_read = self.read.as_ref().is_some_and(|(known, at, it)| {
+            let is_told = listed != Connection::Refused && !it.awaits_namespace();
+            *known == key && (is_told || at.elapsed() < POLL)
         });
         if !is_read {
             let details = details(&self.app, &self.name).await;

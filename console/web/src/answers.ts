@@ -23,14 +23,19 @@ export interface ActionRequest {
 
 /** A resource of a cluster. */
 export interface Capacity {
+  /** Text that others wrote. Control characters and characters that reorder text are escaped, as the commands escape them. */
   allocatable: string;
+  /** Text that others wrote. Control characters and characters that reorder text are escaped, as the commands escape them. */
   capacity: string;
+  /** Text that others wrote. Control characters and characters that reorder text are escaped, as the commands escape them. */
   resource: string;
 }
 
 /** A claim or a label. */
 export interface ClaimOrLabel {
+  /** Text that others wrote. Control characters and characters that reorder text are escaped, as the commands escape them. */
   name: string;
+  /** Text that others wrote. Control characters and characters that reorder text are escaped, as the commands escape them. */
   value: string;
 }
 
@@ -120,10 +125,14 @@ export interface CodeRequest {
 
 /** A condition. */
 export interface ConditionAnswer {
+  /** Text that others wrote. Control characters and characters that reorder text are escaped, as the commands escape them. */
   message: string;
+  /** Text that others wrote. Control characters and characters that reorder text are escaped, as the commands escape them. */
   reason: string;
   since?: string;
+  /** Text that others wrote. Control characters and characters that reorder text are escaped, as the commands escape them. */
   status: string;
+  /** Text that others wrote. Control characters and characters that reorder text are escaped, as the commands escape them. */
   type: string;
 }
 
@@ -378,8 +387,11 @@ export interface TaintAnswer {
   added?: string;
   /** The hub set it, and removes it. */
   byHub: boolean;
+  /** Text that others wrote. Control characters and characters that reorder text are escaped, as the commands escape them. */
   effect: string;
+  /** Text that others wrote. Control characters and characters that reorder text are escaped, as the commands escape them. */
   key: string;
+  /** Text that others wrote. Control characters and characters that reorder text are escaped, as the commands escape them. */
   value: string;
 }
 
