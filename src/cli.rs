@@ -57,6 +57,7 @@ enum Command {
     Work(work::Args),
     #[command(flatten)]
     Admin(berth_admin::Command),
+    Console(Box<berth_console::ConsoleArgs>),
     Review(review::Args),
     Policies(policies::Args),
     #[cfg(feature = "devhub")]
@@ -87,6 +88,7 @@ pub(crate) fn run() -> ExitCode {
     };
     let (result, failure) = match cli.command {
         Command::Admin(command) => (command.run(), 1),
+        Command::Console(args) => (berth_console::run(&args), 1),
         Command::Agent(args) if args.is_command() => (agent::run(&args), 1),
         Command::Placement(args) if args.is_command() => {
             (placement::run(&args), args.failure_code())

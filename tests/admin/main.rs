@@ -17,6 +17,7 @@ mod can_i;
 mod charts;
 mod completion;
 mod connection;
+mod console;
 mod deny;
 mod doctor;
 mod examples;

@@ -13,7 +13,7 @@ const PLACEMENTS: &str = "/apis/cluster.open-cluster-management.io/v1beta1/names
 const WORKS: &str = "/apis/work.open-cluster-management.io";
 
 /// A new user with one of the roles on the whole hub.
-async fn bound(cluster: &Cluster, role: &str) -> Person {
+pub async fn bound(cluster: &Cluster, role: &str) -> Person {
     let person = cluster.user(&fresh(role), &[]).await;
     let name = format!("open-cluster-management:berth:{role}");
     let roles = files::PEOPLE_ROLES.documents();

@@ -13,7 +13,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The areas, in the order of the page.
-const AREAS: [&str; 11] = [
+const AREAS: [&str; 12] = [
     include_str!("limits/gate.txt"),
     include_str!("limits/kit.txt"),
     include_str!("limits/lifecycle.txt"),
@@ -24,6 +24,7 @@ const AREAS: [&str; 11] = [
     include_str!("limits/expressions.txt"),
     include_str!("limits/certificates.txt"),
     include_str!("limits/commands.txt"),
+    include_str!("limits/console.txt"),
     include_str!("limits/texts.txt"),
 ];
 

@@ -65,6 +65,17 @@ const COMMANDS: [&str; 9] = [
     "webhooks/review",
 ];
 
+/// The page of the commands: their answers as data, never their printing.
+const CONSOLE: [&str; 7] = [
+    "admin",
+    "rules",
+    "policies",
+    "certs",
+    "kit/*",
+    "*/core",
+    "webhooks/review",
+];
+
 fn matches(pattern: &str, name: &str) -> bool {
     match pattern.split_once('*') {
         Some((start, end)) => name.starts_with(start) && name.ends_with(end),
@@ -76,6 +87,7 @@ fn matches(pattern: &str, name: &str) -> bool {
 fn may_use(of: &str) -> Option<&'static [&'static str]> {
     match of {
         "admin" => Some(&COMMANDS),
+        "console" => Some(&CONSOLE),
         "src" => Some(&["*"]),
         of => MAY_USE
             .iter()
@@ -123,6 +135,9 @@ fn arrows_that_run_up_or_across_are_found() {
         ("kit/hub", "admin", false),
         ("webhooks", "kit/reconcile", false),
         ("src", "work/agent", true),
+        ("console", "admin", true),
+        ("console", "lifecycle", false),
+        ("admin", "console", false),
         ("work/hub", "work/agent", false),
         ("elsewhere", "api", false),
     ] {
