@@ -18,7 +18,7 @@ const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resour
 
 /// A file of the page.
 struct Asset {
-    /// Its name in the URL. Those but the page itself have a digest of their content in it.
+    /// Its name in the URL. The page names a file with a digest of its content as the query.
     name: &'static str,
     content_type: &'static str,
     bytes: &'static [u8],
@@ -28,11 +28,22 @@ struct Asset {
 const INDEX: Asset = Asset {
     name: "index.html",
     content_type: "text/html; charset=utf-8",
-    bytes: include_bytes!("page/index.html"),
+    bytes: include_bytes!("../web/dist/index.html"),
 };
 
 /// The files that the page loads.
-const ASSETS: [Asset; 0] = [];
+const ASSETS: [Asset; 2] = [
+    Asset {
+        name: "main.js",
+        content_type: "text/javascript; charset=utf-8",
+        bytes: include_bytes!("../web/dist/main.js"),
+    },
+    Asset {
+        name: "style.css",
+        content_type: "text/css; charset=utf-8",
+        bytes: include_bytes!("../web/dist/style.css"),
+    },
+];
 
 /// The page itself, for every path: the page reads the path.
 pub(crate) fn index() -> Response {
@@ -52,6 +63,14 @@ fn respond(asset: &Asset, caching: &'static str) -> Response {
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(asset.content_type));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static(caching));
     response
+}
+
+/// Returns the paths of the files that the page names.
+#[cfg(test)]
+pub(crate) fn named() -> Vec<String> {
+    let index = String::from_utf8_lossy(INDEX.bytes);
+    let named = index.split('"').filter(|it| it.starts_with("/assets/"));
+    named.map(str::to_owned).collect()
 }
 
 /// Adds the headers of every response.

@@ -1,5 +1,7 @@
 //! `berth console`: its server, from outside, by plain HTTP.
 
+mod browser;
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
@@ -61,6 +63,11 @@ impl Console {
         let address = line.trim().strip_prefix("http://").unwrap();
         let (host, code) = address.split_once("/#code=").unwrap();
         (self.host, self.code) = (host.to_owned(), code.to_owned());
+    }
+
+    /// The address that signs a browser in.
+    fn address(&self) -> String {
+        format!("http://{}/#code={}", self.host, self.code)
     }
 
     /// Sends a request, and returns the connection. By HTTP/1.0 a body ends with its connection.

@@ -4,8 +4,8 @@ use axum::body::Bytes;
 use berth_admin::answers::Hub;
 use berth_hub::{HubApi, RequestBody};
 use futures::StreamExt;
+use http::Method;
 use http::header::{HOST, SET_COOKIE};
-use http::{Method, Request as HttpRequest};
 use http_body_util::{BodyExt, Full};
 use serde_json::{Value, json};
 use tower::{ServiceExt, service_fn};
@@ -18,17 +18,19 @@ const ADDRESS: &str = "127.0.0.1:4321";
 
 /// A hub with the cluster c1, whose user may look at all, and accept nothing.
 fn api() -> HubApi {
-    HubApi::new(service_fn(|request: HttpRequest<RequestBody>| async move {
-        let (parts, body) = request.into_parts();
-        let body = body.collect().await.unwrap().to_bytes();
-        let (code, answer) = answer(&parts.method, parts.uri.path(), &body);
-        let response = http::Response::builder().status(code);
-        Ok::<_, std::convert::Infallible>(
-            response
-                .body(Full::new(Bytes::from(answer.to_string())))
-                .unwrap(),
-        )
-    }))
+    HubApi::new(service_fn(
+        |request: http::Request<RequestBody>| async move {
+            let (parts, body) = request.into_parts();
+            let body = body.collect().await.unwrap().to_bytes();
+            let (code, answer) = answer(&parts.method, parts.uri.path(), &body);
+            let response = http::Response::builder().status(code);
+            Ok::<_, std::convert::Infallible>(
+                response
+                    .body(Full::new(Bytes::from(answer.to_string())))
+                    .unwrap(),
+            )
+        },
+    ))
 }
 
 fn answer(method: &Method, path: &str, body: &[u8]) -> (u16, Value) {
@@ -114,7 +116,7 @@ impl Browser {
     }
 
     fn request(&self, method: &str, path: &str) -> http::request::Builder {
-        let request = HttpRequest::builder().method(method).uri(path);
+        let request = http::Request::builder().method(method).uri(path);
         let request = request.header(HOST, ADDRESS);
         match &self.cookie {
             Some(cookie) => request.header("cookie", cookie),
@@ -122,7 +124,7 @@ impl Browser {
         }
     }
 
-    async fn send(&self, request: HttpRequest<Body>) -> Response {
+    async fn send(&self, request: http::Request<Body>) -> Response {
         self.router.clone().oneshot(request).await.unwrap()
     }
 
@@ -275,10 +277,33 @@ async fn without_a_session_only_the_page_is_answered() {
 }
 
 #[tokio::test]
+async fn the_page_gets_each_file_that_it_names() {
+    let browser = Browser::new(false);
+    let named = page::named();
+    assert!(named.len() >= 2, "{named:?}");
+    for path in named {
+        let response = browser.get(&path).await;
+        assert_eq!(response.status(), StatusCode::OK, "{path}");
+        let caching = response.headers()["cache-control"].to_str().unwrap();
+        assert!(
+            path.contains('?') && caching.ends_with("immutable"),
+            "{path}: {caching}"
+        );
+        let kind = response.headers()["content-type"].to_str().unwrap();
+        let expected = if path.contains(".js") {
+            "text/javascript"
+        } else {
+            "text/css"
+        };
+        assert!(kind.starts_with(expected), "{path}: {kind}");
+    }
+}
+
+#[tokio::test]
 async fn attacks_are_refused_with_a_session_as_well() {
     let browser = Browser::signed_in(false).await;
     let attack = async |method: &str, headers: &[(&str, &str)]| {
-        let mut request = HttpRequest::builder()
+        let mut request = http::Request::builder()
             .method(method)
             .uri("/api/clusters/c1/accept")
             .header("cookie", browser.cookie.as_ref().unwrap());
@@ -311,7 +336,7 @@ async fn attacks_are_refused_with_a_session_as_well() {
         "NotJSON"
     );
     // A refused request has the headers, too.
-    let request = HttpRequest::builder()
+    let request = http::Request::builder()
         .uri("/")
         .header("host", "evil.example");
     let response = browser.send(request.body(Body::empty()).unwrap()).await;

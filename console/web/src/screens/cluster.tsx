@@ -1,0 +1,350 @@
+// One cluster: the registration as two columns of steps, and what is known of it.
+import { useSignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import { useEffect } from "preact/hooks";
+import { Actions } from "../actions";
+import type { ClusterAnswer, ClusterEvent, ErrorAnswer, EventsAnswer, Failure, Handshake, HubAnswer, Step, YamlAnswer } from "../answers";
+import { call, failureOf } from "../api";
+import { onKeys } from "../keys";
+import { Badge, Command, Freshness, Loading, Notes, Wrong, copy } from "../parts";
+import { open } from "../stream";
+import { Ago, now, span } from "../time";
+
+export function Cluster({ name }: { name: string }) {
+  const answer = useSignal<ClusterAnswer | undefined>(undefined);
+  const hub = useSignal<HubAnswer | undefined>(undefined);
+  const failure = useSignal<Failure | undefined>(undefined);
+  useEffect(() => {
+    answer.value = undefined;
+    failure.value = undefined;
+    return open(
+      { screen: "cluster", name },
+      {
+        hub: (it: HubAnswer) => (hub.value = it),
+        answer: (it: ClusterAnswer) => {
+          answer.value = it;
+          failure.value = undefined;
+        },
+        failure: (it: ErrorAnswer) => (failure.value = it.error),
+      },
+    );
+  }, [name]);
+  useEffect(() => onKeys({ c: () => void copy(`berth get clusters ${name} -o yaml`) }), [name]);
+  const it = answer.value;
+  return (
+    <section class="cluster">
+      <header class="bar">
+        <div>
+          <p class="crumb">
+            <a href="/clusters">Clusters</a>
+          </p>
+          <h1>
+            {name} {it && <Badge state={it.state} />} {it?.cordoned && <span class="tag">cordoned</span>}
+          </h1>
+          {it && (
+            <p class="facts">
+              {it.version && <span>Kubernetes {it.version}</span>}
+              {it.created && (
+                <span>
+                  created <Ago at={it.created} words />
+                </span>
+              )}
+              {it.urls.map((url) => (
+                <span key={url}>{url}</span>
+              ))}
+            </p>
+          )}
+        </div>
+        {it && <Actions name={name} offers={it.actions} />}
+      </header>
+      <Freshness hub={hub.value} />
+      {failure.value && <Wrong failure={failure.value} />}
+      {!it && !failure.value && <Loading />}
+      {it && <Whole it={it} />}
+    </section>
+  );
+}
+
+function Whole({ it }: { it: ClusterAnswer }) {
+  return (
+    <>
+      <Shake shake={it.handshake} />
+      <div class="cards">
+        <Card title="Heartbeat">
+          {it.lease ? <Lease lease={it.lease} /> : <p class="none">Its agent has no Lease.</p>}
+        </Card>
+        <Card title="Sets">
+          {it.sets.length === 0 && <p class="none">It belongs to no set.</p>}
+          <dl>
+            {it.sets.map((set) => (
+              <div key={set.name}>
+                <dt>{set.name}</dt>
+                <dd>
+                  {set.byLabel ? "by its label" : "by the set's selector"}
+                  {set.bound.length > 0 ? `; bound to ${set.bound.join(", ")}` : "; bound to no namespace"}
+                </dd>
+              </div>
+            ))}
+          </dl>
+        </Card>
+        <Card title="Taints">
+          {it.taints.length === 0 && <p class="none">None: placements may select it.</p>}
+          <dl>
+            {it.taints.map((taint) => (
+              <div key={taint.key + taint.effect}>
+                <dt>
+                  {taint.key}
+                  {taint.value && `=${taint.value}`}: {taint.effect}
+                </dt>
+                <dd>
+                  {taint.byHub ? "set and removed by the hub" : "set by a person"}
+                  {taint.added && (
+                    <>
+                      , <Ago at={taint.added} words />
+                    </>
+                  )}
+                </dd>
+              </div>
+            ))}
+          </dl>
+        </Card>
+        <Card title="Capacity">
+          {it.capacity.length === 0 && <p class="none">Its agent has reported none.</p>}
+          {it.capacity.length > 0 && (
+            <table>
+              <thead>
+                <tr>
+                  <th scope="col">Resource</th>
+                  <th scope="col" class="number">
+                    Allocatable
+                  </th>
+                  <th scope="col" class="number">
+                    Capacity
+                  </th>
+                </tr>
+              </thead>
+              <tbody>
+                {it.capacity.map((row) => (
+                  <tr key={row.resource}>
+                    <th scope="row">{row.resource}</th>
+                    <td class="number">{row.allocatable}</td>
+                    <td class="number">{row.capacity}</td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          )}
+        </Card>
+        <Pairs title="Claims" pairs={it.claims} none="Its agent has reported none." />
+        <Pairs title="Labels" pairs={it.labels} none="None." />
+      </div>
+      <Conditions it={it} />
+      {it.notes.length > 0 && (
+        <section aria-labelledby="unseen">
+          <h2 id="unseen">What you do not see</h2>
+          <Notes notes={it.notes} />
+        </section>
+      )}
+      <Happened name={it.name} state={it.state} />
+      <Yaml name={it.name} />
+    </>
+  );
+}
+
+function Shake({ shake }: { shake: Handshake }) {
+  return (
+    <section aria-labelledby="shake">
+      <h2 id="shake">Registration</h2>
+      <p class="summary">{sentence(shake.summary)}</p>
+      {shake.next && (
+        <div class="next">
+          <p>
+            <strong>{shake.next.side === "hub" ? "At the hub" : "At the cluster"}:</strong> {shake.next.text}
+          </p>
+          {shake.next.command && <Command text={shake.next.command} />}
+        </div>
+      )}
+      <div class="shake">
+        <Steps title="Hub" steps={shake.hub} />
+        <Steps title="Agent" steps={shake.agent} />
+      </div>
+    </section>
+  );
+}
+
+const SIGNS: Record<Step["state"], [string, string]> = {
+  done: ["✓", "done"],
+  waits: ["…", "waits"],
+  failed: ["✕", "failed"],
+  later: ["·", "later"],
+  unseen: ["?", "cannot be seen"],
+};
+
+/** With a capital letter and a full stop. */
+function sentence(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1) + (text.endsWith(".") ? "" : ".");
+}
+
+function Steps({ title, steps }: { title: string; steps: Step[] }) {
+  return (
+    <div>
+      <h3>{title}</h3>
+      <ol class="steps">
+        {steps.map((step) => (
+          <li key={step.kind} class={step.state}>
+            <span class="sign" role="img" aria-label={SIGNS[step.state][1]}>
+              {SIGNS[step.state][0]}
+            </span>
+            <div>
+              <strong>{step.title}</strong>
+              <p>{step.text}</p>
+              {(step.at || step.by) && (
+                <p class="by">
+                  {step.at && <Ago at={step.at} words />} {step.by && `by ${step.by}`}
+                </p>
+              )}
+            </div>
+          </li>
+        ))}
+      </ol>
+    </div>
+  );
+}
+
+function Lease({ lease }: { lease: NonNullable<ClusterAnswer["lease"]> }) {
+  const passed = lease.renewed === undefined ? undefined : (now.value - Date.parse(lease.renewed)) / 1_000;
+  return (
+    <>
+      <p class={lease.late ? "error" : ""}>
+        {passed === undefined ? "It was never renewed." : `Renewed ${span(passed)} ago, due every ${span(lease.seconds)}.`}
+      </p>
+      {passed !== undefined && (
+        <meter min={0} max={lease.graceSeconds} low={lease.seconds * 1.5} high={lease.graceSeconds * 0.8} optimum={0} value={passed} aria-label="Time since the last renewal">
+          {span(passed)}
+        </meter>
+      )}
+      <p class="hint">The hub gives up after {span(lease.graceSeconds)}.</p>
+    </>
+  );
+}
+
+function Card({ title, children }: { title: string; children: ComponentChildren }) {
+  return (
+    <section class="card" aria-label={title}>
+      <h2>{title}</h2>
+      {children}
+    </section>
+  );
+}
+
+function Pairs({ title, pairs, none }: { title: string; pairs: { name: string; value: string }[]; none: string }) {
+  return (
+    <Card title={title}>
+      {pairs.length === 0 && <p class="none">{none}</p>}
+      <dl>
+        {pairs.map((pair) => (
+          <div key={pair.name}>
+            <dt>{pair.name}</dt>
+            <dd>{pair.value}</dd>
+          </div>
+        ))}
+      </dl>
+    </Card>
+  );
+}
+
+function Conditions({ it }: { it: ClusterAnswer }) {
+  if (it.conditions.length === 0) return null;
+  return (
+    <section aria-labelledby="conditions">
+      <h2 id="conditions">Conditions</h2>
+      <div class="scroll" tabIndex={0} role="region" aria-label="Table of conditions">
+        <table>
+          <thead>
+            <tr>
+              {["Condition", "Status", "Reason", "Message", "Since"].map((title) => (
+                <th key={title} scope="col" class={title === "Since" ? "number" : ""}>
+                  {title}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {it.conditions.map((row) => (
+              <tr key={row.type}>
+                <th scope="row">{row.type}</th>
+                <td>{row.status}</td>
+                <td>{row.reason}</td>
+                <td class="text">{row.message}</td>
+                <td class="number">
+                  <Ago at={row.since} />
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </section>
+  );
+}
+
+/** Events are read when the page opens, and again when the state changes. */
+function Happened({ name, state }: { name: string; state: string }) {
+  const answer = useSignal<EventsAnswer | undefined>(undefined);
+  const failure = useSignal<Failure | undefined>(undefined);
+  useEffect(() => {
+    let ended = false;
+    call<EventsAnswer>("GET", `/api/clusters/${encodeURIComponent(name)}/events`).then(
+      (it) => !ended && (answer.value = it),
+      (error) => !ended && (failure.value = failureOf(error)),
+    );
+    return () => {
+      ended = true;
+    };
+  }, [name, state]);
+  return (
+    <section aria-labelledby="events">
+      <h2 id="events">Events</h2>
+      {failure.value && <Wrong failure={failure.value} />}
+      {answer.value && <Notes notes={answer.value.notes} />}
+      {answer.value && answer.value.events.length === 0 && answer.value.notes.length === 0 && <p class="none">Nothing was reported lately.</p>}
+      <ul class="events">{answer.value?.events.map((event, index) => <OneEvent key={index} event={event} />)}</ul>
+      {answer.value?.more && <p class="hint">Older Events are left out: kubectl get events -n {name}</p>}
+    </section>
+  );
+}
+
+function OneEvent({ event }: { event: ClusterEvent }) {
+  return (
+    <li class={event.warning ? "warning" : ""}>
+      <Ago at={event.at} /> <strong>{event.reason}</strong> {event.note}{" "}
+      <span class="by">
+        {event.by}
+        {event.count > 1 && `, ${event.count} times`}
+      </span>
+    </li>
+  );
+}
+
+function Yaml({ name }: { name: string }) {
+  const text = useSignal<string | undefined>(undefined);
+  const failure = useSignal<Failure | undefined>(undefined);
+  const toggled = (event: Event) => {
+    if (!(event.currentTarget as HTMLDetailsElement).open) return;
+    call<YamlAnswer>("GET", `/api/clusters/${encodeURIComponent(name)}/yaml`).then(
+      (it) => (text.value = it.yaml),
+      (error) => (failure.value = failureOf(error)),
+    );
+  };
+  return (
+    <details class="yaml" onToggle={toggled}>
+      <summary>YAML</summary>
+      {failure.value && <Wrong failure={failure.value} />}
+      {text.value !== undefined && (
+        <pre tabIndex={0} aria-label="YAML of the ManagedCluster">
+          {text.value}
+        </pre>
+      )}
+    </details>
+  );
+}

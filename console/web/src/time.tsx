@@ -1,0 +1,32 @@
+// Times: how long ago, and the moment itself when pointed at.
+import { signal } from "@preact/signals";
+
+/** The present, to the second. */
+export const now = signal(Date.now());
+setInterval(() => (now.value = Date.now()), 1_000);
+
+const UNITS: [number, string][] = [
+  [86_400, "d"],
+  [3_600, "h"],
+  [60, "m"],
+  [1, "s"],
+];
+
+/** Such as 5m, 3h or 2d, as kubectl shows ages. */
+export function span(seconds: number): string {
+  const past = Math.max(0, Math.floor(seconds));
+  const [size, unit] = UNITS.find(([size]) => past >= size * (size === 1 ? 0 : 2) && past >= size) ?? [1, "s"];
+  return `${Math.floor(past / size)}${unit}`;
+}
+
+export function Ago({ at, words = false }: { at: string | undefined; words?: boolean }) {
+  if (at === undefined) return null;
+  const moment = new Date(at);
+  const passed = (now.value - moment.getTime()) / 1_000;
+  return (
+    <time dateTime={at} title={moment.toLocaleString()}>
+      {span(passed)}
+      {words ? " ago" : ""}
+    </time>
+  );
+}

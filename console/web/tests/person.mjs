@@ -1,0 +1,50 @@
+// A person at a browser: tabs in which nothing goes wrong unseen, and what is looked at on each screen.
+import assert from "node:assert/strict";
+import { createRequire } from "node:module";
+import { readFileSync } from "node:fs";
+import { chromium } from "playwright-core";
+
+export const env = (name) => process.env[name] ?? assert.fail(`${name} is not set`);
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const SIZES = { desk: { width: 1280, height: 860 }, phone: { width: 390, height: 844 } };
+
+export const browser = await chromium.launch({
+  executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+  args: ["--no-sandbox", "--disable-dev-shm-usage"],
+});
+/** What must not happen: an error of the page, or a violation of its policy. */
+export const wrong = [];
+
+export async function tab() {
+  const context = await browser.newContext({ viewport: SIZES.desk, reducedMotion: "reduce" });
+  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+  const page = await context.newPage();
+  page.setDefaultTimeout(20_000);
+  page.on("pageerror", (error) => wrong.push(`error: ${error}`));
+  page.on("console", (line) => {
+    // The browser itself reports refused and failed requests.
+    if (line.type() === "error" && !line.text().startsWith("Failed to load resource")) wrong.push(`console: ${line.text()}`);
+  });
+  return page;
+}
+
+/** axe finds nothing, in both colour schemes and at both widths. */
+export async function looks(page, name) {
+  for (const [size, viewport] of Object.entries(SIZES)) {
+    for (const colorScheme of ["light", "dark"]) {
+      await page.setViewportSize(viewport);
+      await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+      // The page's policy refuses scripts of others; those of the tester run beside it.
+      const found = await page.evaluate(`(() => { ${axe}; return axe.run(); })()`);
+      const said = found.violations.map((it) => `${it.id}: ${it.nodes.map((node) => node.html).join(" | ")}`);
+      assert.deepEqual(said, [], `${name}, ${size}, ${colorScheme}`);
+      const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+      assert.ok(wide <= 0, `${name}, ${size}: ${wide} pixels are out of sight`);
+      if (process.env.SHOTS) await page.screenshot({ path: `${process.env.SHOTS}/${name}-${size}-${colorScheme}.png` });
+    }
+  }
+  await page.setViewportSize(SIZES.desk);
+  await page.emulateMedia({ colorScheme: "light", reducedMotion: "reduce" });
+}
+
+export const said = (page, text) => page.getByText(text).first().waitFor();

@@ -1,0 +1,155 @@
+// Plays the console in a browser, as a person would. It is started by a test of cargo (tests/admin/console), which has the hub and the
+// consoles; alone it needs:
+//   CONSOLE       the address that berth console printed, for a user who may do everything
+//   CONSOLE_DEV   the same, for a user who may read, and accept nothing
+//   CONSOLE_ENDS  the same as CONSOLE, of a console with the process id CONSOLE_ENDS_PID, which is ended
+//   BERTH         the executable, with KUBECONFIG of an admin
+//   PENDING       a cluster that waits to be accepted
+//   SHOTS         optional: a folder for pictures of each screen
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { browser, env, looks, said, tab, wrong } from "./person.mjs";
+
+const PENDING = env("PENDING");
+
+const berth = (...args) => execFileSync(env("BERTH"), args, { encoding: "utf8" });
+
+async function signsIn() {
+  const page = await tab();
+  const address = new URL(env("CONSOLE"));
+  await page.goto(address.origin);
+  await said(page, "One-time code");
+  await looks(page, "sign-in");
+  await page.getByLabel("One-time code").fill("wrong");
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("alert").waitFor();
+  await page.goto("about:blank");
+  await page.goto(address.href);
+  await page.getByRole("heading", { name: "Clusters" }).waitFor();
+  assert.equal(new URL(page.url()).hash, "", "the code is out of the address");
+  const kept = await page.evaluate(() => [document.cookie, localStorage.length, sessionStorage.length]);
+  assert.deepEqual(kept, ["", 0, 0], "no script can read the session");
+  return page;
+}
+
+async function findsClusters(page) {
+  await page.getByRole("link", { name: PENDING, exact: true }).waitFor();
+  await looks(page, "clusters");
+  // By keys alone: search, choose, open, and back.
+  await page.keyboard.press("/");
+  await page.keyboard.type("set:");
+  await page.getByRole("alert").waitFor();
+  await page.keyboard.press("Control+A");
+  await page.keyboard.type(`${PENDING} pending`);
+  await page.waitForURL(/q=/);
+  await page.getByRole("row").nth(1).getByText(PENDING).waitFor();
+  assert.equal(await page.getByRole("row").count(), 2, "one row, and the titles");
+  await page.getByLabel("Search clusters").fill("nothing-is-called-so");
+  await said(page, "No cluster matches.");
+  await looks(page, "clusters-none");
+  await page.getByRole("button", { name: /^Show all/ }).click();
+  await page.getByLabel("Search clusters").fill(PENDING);
+  await page.getByRole("row").nth(1).getByText(PENDING).waitFor();
+  await page.getByRole("heading", { name: "Clusters" }).click();
+  await page.keyboard.press("j");
+  await page.keyboard.press("k");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(new RegExp(`/clusters/${PENDING}$`));
+  await page.goBack();
+  await page.waitForURL(/q=/);
+  await page.keyboard.press("?");
+  await said(page, "States of a cluster");
+  await looks(page, "help");
+  await page.keyboard.press("Escape");
+}
+
+async function accepts(page) {
+  await page.goto(new URL(`/clusters/${PENDING}`, page.url()).href);
+  await page.getByRole("heading", { name: "Registration" }).waitFor();
+  await page.getByText("Pending", { exact: true }).first().waitFor();
+  await looks(page, "cluster-pending");
+  await page.keyboard.press("g");
+  await page.keyboard.press("r");
+  await page.waitForURL(/requests$/);
+  await page.getByRole("article", { name: PENDING }).waitFor();
+  await looks(page, "requests");
+  await page.getByRole("button", { name: `Accept ${PENDING}` }).click();
+  await said(page, "Nothing is changed yet.");
+  await looks(page, "accept");
+  await page.getByRole("button", { name: "Accept now" }).click();
+  await said(page, "Done:");
+  await page.getByRole("button", { name: "Close" }).click();
+  await page.getByRole("article", { name: PENDING }).waitFor({ state: "detached" });
+}
+
+/** What others change is seen without a reload. */
+async function follows(page) {
+  await page.goto(new URL(`/clusters/${PENDING}`, page.url()).href);
+  await page.getByText("Accepted", { exact: true }).first().waitFor();
+  berth("cordon", PENDING);
+  await page.getByText("cordoned", { exact: true }).first().waitFor();
+  await page.getByText("YAML", { exact: true }).click();
+  await said(page, "kind: ManagedCluster");
+  await looks(page, "cluster-accepted");
+  berth("uncordon", PENDING);
+  await page.getByText("cordoned", { exact: true }).first().waitFor({ state: "detached" });
+  await page.keyboard.press("c");
+  assert.equal(await page.evaluate(() => navigator.clipboard.readText()), `berth get clusters ${PENDING} -o yaml`);
+  // The stream breaks, and comes back by itself.
+  await page.route("**/api/stream*", (route) => route.abort());
+  await page.getByRole("link", { name: "Clusters", exact: true }).first().click();
+  await said(page, "The console has not answered for");
+  await looks(page, "away");
+  await page.unroute("**/api/stream*");
+  await page.getByText("The console has not answered for").waitFor({ state: "detached" });
+  await page.getByRole("link", { name: PENDING, exact: true }).waitFor();
+}
+
+/** The console ends: what was seen stays, with the words that it is not fresh. */
+async function ends() {
+  const page = await tab();
+  await page.goto(env("CONSOLE_ENDS"));
+  await page.getByRole("link", { name: PENDING, exact: true }).waitFor();
+  process.kill(Number(env("CONSOLE_ENDS_PID")));
+  await said(page, "The console has not answered for");
+  await page.getByRole("link", { name: PENDING, exact: true }).waitFor();
+  await page.context().close();
+}
+
+async function isRefused() {
+  const page = await tab();
+  await page.goto(env("CONSOLE_DEV"));
+  await page.getByRole("heading", { name: "Clusters" }).waitFor();
+  await page.goto(new URL(`/clusters/${PENDING}`, page.url()).href);
+  await page.getByText(/: not possible$/).first().click();
+  await said(page, "You lack the permission:");
+  await looks(page, "refused");
+  await page.context().close();
+}
+
+async function signsOut(page) {
+  await page.keyboard.press("g");
+  await page.keyboard.press("m");
+  await page.getByRole("heading", { name: "You" }).waitFor();
+  await looks(page, "you");
+  const cookies = await page.context().cookies();
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await said(page, "One-time code");
+  await page.context().addCookies(cookies);
+  const answer = await page.request.get(new URL("/api/session", page.url()).href);
+  assert.equal(answer.status(), 401, "the cookie is worthless");
+}
+
+try {
+  const page = await signsIn();
+  await findsClusters(page);
+  await accepts(page);
+  await follows(page);
+  await isRefused();
+  await ends();
+  await signsOut(page);
+  assert.deepEqual(wrong, []);
+  console.log("all of it was seen");
+} finally {
+  await browser.close();
+}

@@ -1,0 +1,114 @@
+//! The page in a browser: `console/web/tests`, with Chromium. Skipped, with words, where node, its packages or Chromium are missing.
+
+use std::path::{Path, PathBuf};
+use std::process::{self, Stdio};
+use std::time::Duration;
+
+use futures::{StreamExt, stream};
+use serde_json::json;
+
+use super::Console;
+use crate::accept::bootstrap;
+use crate::house::{CLUSTERS, House};
+use berth_testkit::cluster::{CRDS, Cluster, fresh, rule};
+use berth_testkit::csr::Csr;
+use berth_testkit::repository;
+
+/// No play takes longer.
+const LONGEST: Duration = Duration::from_secs(300);
+
+/// The folder of the page, if it can be played.
+fn stage() -> Option<PathBuf> {
+    let web = repository("console/web");
+    let starts = |program: &Path| {
+        let run = process::Command::new(program)
+            .arg("--version")
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status();
+        run.is_ok_and(|it| it.success())
+    };
+    let chromium = std::env::var_os("CHROMIUM").unwrap_or_else(|| "/usr/bin/chromium".into());
+    let can = starts(Path::new("node"))
+        && starts(Path::new(&chromium))
+        && web.join("node_modules/playwright-core").exists();
+    if !can {
+        eprintln!(
+            "SKIPPED: no node, no Chromium, or no packages (npm ci in console/web): the console was not played in a browser"
+        );
+    }
+    can.then_some(web)
+}
+
+/// Plays a file of the folder.
+async fn play(file: &Path, variables: &[(&str, &str)]) {
+    let mut node = tokio::process::Command::new("node");
+    node.arg(file)
+        .envs(variables.iter().copied())
+        .kill_on_drop(true);
+    let ended = tokio::time::timeout(LONGEST, node.output()).await;
+    let output = ended.expect("it ends in time").unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    assert!(output.stdout.ends_with(b"all of it was seen\n"), "{said}");
+}
+
+#[tokio::test]
+async fn a_person_accepts_a_cluster_and_is_refused_in_words() {
+    let Some(web) = stage() else {
+        return;
+    };
+    let house = House::shared().await;
+    let ada = house.cluster.admin().await;
+    let dev = house.cluster.user(&fresh("dev"), &[]).await;
+    let group = "cluster.open-cluster-management.io";
+    let reads = rule(&["get", "list", "watch"], group, &["managedclusters"], &[]);
+    house.cluster.grant(&dev, &[reads]).await;
+    let cluster = fresh("browsed");
+    house.managed_cluster(&cluster, &[]).await;
+    let sender = bootstrap(&house).await;
+    Csr::new(&cluster, "agent1").sent_by(&sender).await;
+    let [of_ada, ends] = [(); 2].map(|()| Console::start(&ada, &[]));
+    let of_dev = Console::start(&dev, &[]);
+    play(
+        &web.join("tests/run.mjs"),
+        &[
+            ("CONSOLE", &of_ada.address()),
+            ("CONSOLE_DEV", &of_dev.address()),
+            ("CONSOLE_ENDS", &ends.address()),
+            ("CONSOLE_ENDS_PID", &ends.child.id().to_string()),
+            ("BERTH", berth_testkit::program().to_str().unwrap()),
+            ("KUBECONFIG", ada.kubeconfig.to_str().unwrap()),
+            ("PENDING", &cluster),
+        ],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_table_of_many_clusters_is_seen_in_parts() {
+    const COUNT: usize = 2_000;
+    let Some(web) = stage() else {
+        return;
+    };
+    let cluster = Cluster::private().await;
+    cluster.apply_manifests(&CRDS).await;
+    let admin = cluster.admin().await;
+    let made = stream::iter(0..COUNT).map(async |number| {
+        let cluster = json!({
+            "apiVersion": "cluster.open-cluster-management.io/v1", "kind": "ManagedCluster",
+            "metadata": {"name": format!("many-{number:05}")},
+        });
+        admin.post(CLUSTERS, &cluster).await.unwrap().ok();
+    });
+    made.buffer_unordered(16).collect::<Vec<()>>().await;
+    let console = Console::start(&admin, &[]);
+    play(
+        &web.join("tests/many.mjs"),
+        &[
+            ("CONSOLE", &console.address()),
+            ("COUNT", &COUNT.to_string()),
+        ],
+    )
+    .await;
+}
