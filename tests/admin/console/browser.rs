@@ -18,6 +18,10 @@ use berth_testkit::repository;
 const LONGEST: Duration = Duration::from_secs(300);
 
 /// The folder of the page, if it can be played.
+#[allow(
+    clippy::print_stderr,
+    reason = "a test that skips itself says so, clippy.toml allows it in test functions"
+)]
 fn stage() -> Option<PathBuf> {
     let web = repository("console/web");
     let starts = |program: &Path| {
