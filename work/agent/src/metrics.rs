@@ -27,6 +27,7 @@ struct Gauges {
     objects: IntGaugeVec,
     rows: IntGaugeVec,
     held: IntGauge,
+    held_back: IntGauge,
     refused: IntGauge,
 }
 
@@ -97,6 +98,10 @@ fn gauges(registry: &Registry) -> prometheus::Result<Running> {
             "berth_work_evictions_held",
             "AppliedManifestWorks that stay, as the hub looks restored from a backup",
         )?,
+        held_back: gauge(
+            "berth_work_held",
+            "AppliedManifestWorks that an admin of the cluster holds back",
+        )?,
         refused: gauge(
             "berth_work_refused",
             "ManifestWorks that are not carried out, as they exceed --works-memory",
@@ -130,12 +135,13 @@ impl Gauges {
             Box::new(self.objects.clone()),
             Box::new(self.rows.clone()),
             Box::new(self.held.clone()),
+            Box::new(self.held_back.clone()),
             Box::new(self.refused.clone()),
         ]
     }
 
     fn reset(&self) {
-        for gauge in [&self.works, &self.held, &self.refused] {
+        for gauge in [&self.works, &self.held, &self.held_back, &self.refused] {
             gauge.set(0);
         }
         self.objects.reset();
@@ -145,6 +151,7 @@ impl Gauges {
     fn set(&self, counts: &Counts) {
         self.works.set(number(counts.works));
         self.held.set(number(counts.held));
+        self.held_back.set(number(counts.held_back));
         self.refused.set(number(counts.refused));
         for (state, count) in [
             ("applied", counts.applied),

@@ -10,6 +10,8 @@
 //! recorded on the cluster ([`HELD_AT`]): what the hub says does not count, or it could end a hold. Once the hub changes the ManifestWork,
 //! its former manifests are gone, and nothing is written any more.
 
+use std::sync::Arc;
+
 use berth_api::conditions::manifest_work::{ALL_HELD, CHANGES_HELD};
 use berth_api::labels::HOLD;
 use berth_api::plan::Write;
@@ -111,6 +113,12 @@ impl View {
         self.applied.get(applied).is_some_and(|it| of(it).is_some())
     }
 
+    /// Counts the AppliedManifestWorks that are held back.
+    pub(crate) fn held_back(&self) -> usize {
+        let is_held = |it: &&Arc<AppliedManifestWork>| of(it).is_some();
+        self.applied.values().filter(is_held).count()
+    }
+
     /// Returns true if the manifests on the hub are those that were tried when the hold was seen.
     fn is_held_at(&self, work: &str, applied: &AppliedManifestWork) -> bool {
         let at = annotation(applied, HELD_AT);
@@ -157,8 +165,6 @@ impl View {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
-
-    use std::sync::Arc;
 
     use serde_json::{Value, json};
 
@@ -223,6 +229,7 @@ mod tests {
             let view = view(value, at, &Value::Null);
             assert_eq!(view.stops("w"), stops, "{value:?} {at:?}");
             assert!(view.keeps_objects("hash-w"));
+            assert_eq!(view.counts().held_back, 1);
             let (is, message) = view.held_words("w").unwrap();
             assert_eq!(is, reason, "{message}");
             assert!(message.contains(words), "{value:?} {at:?}: {message}");
@@ -232,6 +239,7 @@ mod tests {
         let view = view("false", None, &Value::Null);
         assert!(!view.stops("w") && !view.keeps_objects("hash-w"));
         assert_eq!(view.held_words("w"), None);
+        assert_eq!(view.counts().held_back, 0);
     }
 
     #[test]

@@ -37,6 +37,8 @@ pub struct Counts {
     pub polled: usize,
     /// AppliedManifestWorks that stay, as the hub looks restored from a backup.
     pub held: usize,
+    /// AppliedManifestWorks that an admin of the cluster holds back.
+    pub held_back: usize,
     /// ManifestWorks that do not fit into the agent's memory.
     pub refused: usize,
 }
@@ -247,6 +249,7 @@ impl View {
             watched: self.rows.len() - self.rows.polled(),
             polled: self.rows.polled(),
             held: self.held(),
+            held_back: self.held_back(),
             refused: self.room.refused(),
             ..Counts::default()
         };
