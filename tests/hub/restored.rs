@@ -1,6 +1,8 @@
 //! The hub's etcd is restored from a snapshot while controllers and agents run. None of them needs a restart: an API server accepts
 //! their watches after a version of its future, and is silent until it has come so far.
 
+mod new_hub;
+
 use berth_testkit::cluster::{AsAdmin, Cluster, fresh};
 use serde_json::{Value, json};
 

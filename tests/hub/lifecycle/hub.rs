@@ -61,13 +61,19 @@ impl HubWithReconcilers<Box<Cluster>> {
 impl HubWithReconcilers<Box<Cluster>> {
     /// A hub that the test may restart.
     pub async fn own() -> Self {
+        let mut hub = Self::own_without_reconcilers().await;
+        hub.reconcilers = reconcile(&hub.cluster, config()).await;
+        hub
+    }
+
+    /// The same, without reconcilers: the test starts its own.
+    pub async fn own_without_reconcilers() -> Self {
         let cluster = Box::new(Cluster::start().await);
         install(&cluster).await;
-        let reconcilers = reconcile(&cluster, config()).await;
         Self {
             admin: cluster.admin().await,
             cluster,
-            reconcilers,
+            reconcilers: Reconcilers::none(),
         }
     }
 }

@@ -79,7 +79,7 @@ pub struct Proxy {
 }
 
 struct State {
-    client: Client,
+    client: Mutex<Client>,
     rule: Mutex<Rule>,
     asked: Mutex<Vec<Asked>>,
     line: watch::Sender<Line>,
@@ -108,7 +108,7 @@ impl Proxy {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let state = Arc::new(State {
-            client,
+            client: Mutex::new(client),
             rule: Mutex::new(Box::new(|_| Fault::Pass)),
             asked: Mutex::default(),
             line: watch::Sender::new(Line::Up),
@@ -126,6 +126,12 @@ impl Proxy {
 
     pub fn line(&self, line: Line) {
         self.state.line.send_replace(line);
+    }
+
+    /// Forwards to another hub from now on, with this client.
+    pub async fn moves_to(&self, client: Client) {
+        *self.state.client.lock().unwrap() = client;
+        self.end_connections().await;
     }
 
     /// Ends all connections, and returns when they have ended. New ones are accepted again.
@@ -253,7 +259,8 @@ impl State {
         let request = request
             .body(kube::client::Body::from(body.to_vec()))
             .unwrap();
-        let answer = self.client.send(request).await.map_err(Error::other)?;
+        let client = self.client.lock().unwrap().clone();
+        let answer = client.send(request).await.map_err(Error::other)?;
         self.asked.lock().unwrap()[place].answered = Some(Instant::now());
         moves(&mut line).await;
         let (head, body) = answer.into_parts();
