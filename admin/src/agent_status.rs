@@ -21,7 +21,8 @@ use report::Report;
 /// Show how this cluster stands with its hub
 ///
 /// Run it at the managed cluster. It reads the Secrets and Events of the agent, asks the hub with the agent's own certificate, and says
-/// what to do if the cluster is not managed. Nothing is changed. It needs the permission to read the agent's Secrets.
+/// what to do if the cluster is not managed. It also shows which ManifestWorks an admin of the cluster holds back. Nothing is changed. It
+/// needs the permission to read the agent's Secrets.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -51,14 +52,15 @@ pub struct AgentStatusArgs {
 pub(crate) async fn run(args: &AgentStatusArgs) -> anyhow::Result<ExitCode> {
     let cluster = HubConnection::of_cluster(&args.cluster).await?;
     let facts = gather(&cluster, &args.namespace, &args.hub_kubeconfig_secret).await?;
-    let report = Report::of(&facts, Timestamp::now());
+    let now = Timestamp::now();
+    let report = Report::of(&facts, now);
     let mut out = io::stdout().lock();
     match args.output.format {
         Some(DocumentFormat::Json) => print_one_json(&mut out, &serde_json::to_value(&report)?)?,
         Some(DocumentFormat::Yaml) => print_one_yaml(&mut out, &serde_json::to_value(&report)?)?,
         None => {
-            for (what, text) in report.rows() {
-                writeln!(out, "{:<14}{}", format!("{what}:"), plain(text))?;
+            for (what, text) in report.rows(now) {
+                writeln!(out, "{:<14}{}", label(what), plain(&text))?;
             }
             if let Some(remedy) = &report.remedy {
                 writeln!(out, "\nTo do: {}", plain(remedy))?;
@@ -70,4 +72,13 @@ pub(crate) async fn run(args: &AgentStatusArgs) -> anyhow::Result<ExitCode> {
     } else {
         ExitCode::FAILURE
     })
+}
+
+/// The first column of a row. A row that continues the one above has none.
+fn label(what: &str) -> String {
+    if what.is_empty() {
+        String::new()
+    } else {
+        format!("{what}:")
+    }
 }

@@ -99,6 +99,14 @@ pub(crate) fn works() -> Vec<CompletionCandidate> {
     names_in::<ManifestWork>(typed_namespace().as_deref())
 }
 
+/// Names of ManifestWorks that the managed cluster of the typed flags has applied.
+pub(crate) fn applied_works() -> Vec<CompletionCandidate> {
+    asked(async |cluster| {
+        let works = crate::work::applied::applied_works(&cluster).await.ok()?;
+        Some(works.into_iter().map(|it| it.work).collect())
+    })
+}
+
 /// Names of ManifestWorkReplicaSets, of the namespace of the typed `-n`, or else of all.
 pub(crate) fn replica_sets() -> Vec<CompletionCandidate> {
     names_in::<ManifestWorkReplicaSet>(typed_namespace().as_deref())
@@ -146,17 +154,22 @@ fn names<K: Resource<DynamicType = ()>>() -> Vec<CompletionCandidate> {
 }
 
 fn names_in<K: Resource<DynamicType = ()>>(namespace: Option<&str>) -> Vec<CompletionCandidate> {
+    asked(async |hub| hub.names::<K>(namespace).await.ok())
+}
+
+/// Returns the names that `read` gets from the API server of the typed flags, or no names after an error.
+fn asked(read: impl AsyncFnOnce(HubConnection) -> Option<Vec<String>>) -> Vec<CompletionCandidate> {
     let args = typed(env::args_os());
     let Ok(runtime) = Builder::new_current_thread().enable_all().build() else {
         return Vec::new();
     };
     let ask = async {
         let hub = HubConnection::of(&args).await.ok()?;
-        hub.names::<K>(namespace).await.ok()
+        read(hub).await
     };
     // The timeout is created in the runtime, since it needs the timer of the runtime.
-    let asked = runtime.block_on(async { tokio::time::timeout(PATIENCE, ask).await });
-    candidates(asked.ok().flatten().unwrap_or_default())
+    let names = runtime.block_on(async { tokio::time::timeout(PATIENCE, ask).await });
+    candidates(names.ok().flatten().unwrap_or_default())
 }
 
 /// Each name once: objects in several namespaces may have the same.

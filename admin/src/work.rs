@@ -1,8 +1,10 @@
 //! Commands about ManifestWorks.
 
+pub(crate) mod applied;
 pub(crate) mod create;
 mod diff;
 mod differences;
+mod hold;
 mod render;
 
 use std::process::ExitCode;
@@ -17,6 +19,8 @@ use clap::Subcommand;
 )]
 pub enum WorkCommand {
     Diff(diff::Args),
+    Hold(hold::HoldArgs),
+    Release(hold::ReleaseArgs),
     Render(render::Args),
 }
 
@@ -31,6 +35,8 @@ impl WorkCommand {
         let command = async {
             match self {
                 Self::Diff(args) => diff::run(args).await,
+                Self::Hold(args) => hold::hold(args).await,
+                Self::Release(args) => hold::release(args).await,
                 Self::Render(args) => render::run(args).await,
             }
         };
@@ -42,7 +48,7 @@ impl WorkCommand {
     pub fn failure_code(&self) -> u8 {
         match self {
             Self::Diff(_) => diff::FAILURE,
-            Self::Render(_) => 1,
+            Self::Hold(_) | Self::Release(_) | Self::Render(_) => 1,
         }
     }
 }

@@ -15,6 +15,7 @@ use crate::failure::CommandError;
 use crate::hub::{Filter, HubConnection};
 use crate::join::objects::BOOTSTRAP_SECRET;
 use crate::join::running::why_agent_does_not_run;
+use crate::work::applied::{AppliedWork, applied_works};
 
 /// What is known.
 #[derive(Debug)]
@@ -30,6 +31,8 @@ pub(super) struct Facts {
     pub(super) warning: Option<Warning>,
     /// What the hub says to the agent's certificate. None: there is no certificate.
     pub(super) hub: Option<HubView>,
+    /// What is applied to this cluster.
+    pub(super) works: Result<Vec<AppliedWork>, CommandError>,
 }
 
 /// The last warning of the agent, from an Event.
@@ -66,9 +69,10 @@ pub(super) async fn gather(
     let bootstrap = cluster
         .get_value::<Secret>(Some(namespace), BOOTSTRAP_SECRET)
         .await?;
-    let (stopped, warning, hub) = futures::join!(
+    let (stopped, warning, works, hub) = futures::join!(
         why_agent_does_not_run(cluster, namespace),
         last_warning(cluster, namespace),
+        applied_works(cluster),
         async {
             match &secret {
                 Some(data) => view(data, hub_secret).await,
@@ -83,6 +87,7 @@ pub(super) async fn gather(
         secret,
         warning,
         hub,
+        works,
     })
 }
 

@@ -7,12 +7,19 @@ use berth_agent_core::registered::HubStanding;
 use berth_agent_core::registration::Held;
 use berth_agent_core::rotation::Standing;
 use berth_api::conditions::{FALSE, TRUE, UNKNOWN, cluster};
+use berth_api::text::shorten;
 use jiff::Timestamp;
 use serde::Serialize;
 
 use super::gather::{Facts, HubView};
 use crate::join::objects::BOOTSTRAP_SECRET;
 use crate::print::age;
+use crate::work::applied::{AppliedWork, Hold};
+
+/// Upper bound on the held works on the screen.
+const SHOWN: usize = 20;
+/// Upper bound on the bytes of an annotation's value, and of the name of a field manager.
+const LONGEST: usize = 64;
 
 /// How a cluster stands with its hub. Texts are for users.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -31,9 +38,56 @@ pub(super) struct Report {
     pub(super) hub_says: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) waits_for: Option<String>,
+    /// ManifestWorks that an admin of the cluster holds back.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) held_works: Vec<HeldWork>,
+    /// Why it is not known which ManifestWorks are held back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) held_works_unknown: Option<String>,
     /// What to do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) remedy: Option<String>,
+}
+
+/// A ManifestWork that an admin of the cluster holds back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct HeldWork {
+    pub(super) manifest_work: String,
+    pub(super) applied_manifest_work: String,
+    #[serde(flatten)]
+    pub(super) hold: Hold,
+}
+
+// === impl HeldWork ===
+
+impl HeldWork {
+    fn of(work: &AppliedWork) -> Option<Self> {
+        Some(Self {
+            manifest_work: work.work.clone(),
+            applied_manifest_work: work.name.clone(),
+            hold: work.hold.clone()?,
+        })
+    }
+
+    /// The line of the screen.
+    fn line(&self, now: Timestamp) -> String {
+        let Self {
+            manifest_work,
+            applied_manifest_work,
+            hold,
+        } = self;
+        let since = match hold.since {
+            Some(at) => format!(", {} ago", age(Some(at), now)),
+            None => String::new(),
+        };
+        let by = match &hold.by {
+            Some(by) => format!(", by field manager {}", shorten(by, LONGEST)),
+            None => String::new(),
+        };
+        let value = shorten(&hold.value, LONGEST);
+        format!("{manifest_work} ({value}{since}{by}), appliedmanifestwork/{applied_manifest_work}")
+    }
 }
 
 // === impl Report ===
@@ -58,6 +112,10 @@ impl Report {
             certificate,
             ..Self::default()
         };
+        match &facts.works {
+            Ok(works) => report.held_works = works.iter().filter_map(HeldWork::of).collect(),
+            Err(error) => report.held_works_unknown = Some(error.to_string()),
+        }
         if let Some(why) = &facts.stopped {
             report.remedy = Some(format!("see why the agent does not run: {why}"));
         } else if facts.secret.is_none() && !facts.has_bootstrap && facts.warning.is_none() {
@@ -84,7 +142,7 @@ impl Report {
     }
 
     /// The lines of the screen.
-    pub(super) fn rows(&self) -> impl Iterator<Item = (&'static str, &str)> {
+    pub(super) fn rows(&self, now: Timestamp) -> impl Iterator<Item = (&'static str, String)> {
         let rows = [
             ("Cluster", Some(&self.cluster)),
             ("Hub", self.hub.as_ref()),
@@ -93,8 +151,18 @@ impl Report {
             ("Hub says", self.hub_says.as_ref()),
             ("Last warning", self.waits_for.as_ref()),
         ];
-        rows.into_iter()
-            .filter_map(|(what, text)| Some((what, text?.as_str())))
+        let rows = rows.into_iter();
+        let rows = rows.filter_map(|(what, text)| Some((what, text?.clone())));
+        let unknown = self.held_works_unknown.as_ref();
+        let unknown = unknown.map(|why| ("Held works", format!("not known: {why}")));
+        let held = self.held_works.iter().take(SHOWN).enumerate();
+        let held = held.map(move |(at, work)| {
+            let what = if at == 0 { "Held works" } else { "" };
+            (what, work.line(now))
+        });
+        let more = self.held_works.len().saturating_sub(SHOWN);
+        let more = (more > 0).then(|| ("", format!("and {more} more: -o yaml shows all")));
+        rows.chain(unknown).chain(held).chain(more)
     }
 
     fn hub_view(&mut self, hub: &HubView, own: &str, is_usable: bool, now: Timestamp) {

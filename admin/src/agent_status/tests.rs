@@ -61,6 +61,7 @@ fn facts() -> Facts {
         secret: None,
         warning: None,
         hub: None,
+        works: Ok(Vec::new()),
     }
 }
 
@@ -209,7 +210,7 @@ fn the_screen_of_a_managed_cluster() {
     ];
     let report = Report::of(&seen(cluster(true, &all)), now());
     let rows: Vec<_> = report
-        .rows()
+        .rows(now())
         .map(|(what, text)| format!("{what}: {text}"))
         .collect();
     assert_eq!(
@@ -253,4 +254,58 @@ fn a_secret_that_cannot_be_used_says_why() {
         let report = Report::of(&facts, now());
         assert!(report.certificate.contains(words), "{report:?}");
     }
+}
+
+#[test]
+fn held_works_are_shown_with_age_and_field_manager() {
+    use crate::work::applied::AppliedWork;
+
+    let work = |name: &str, hold: Option<Hold>| AppliedWork {
+        name: format!("hash-{name}"),
+        work: name.to_owned(),
+        hold,
+    };
+    let known = Hold {
+        value: "changes".to_owned(),
+        since: Some("2026-08-11T11:55:00Z".parse().unwrap()),
+        by: Some("berth".to_owned()),
+    };
+    let unknown = Hold {
+        value: "x".repeat(1000),
+        since: None,
+        by: None,
+    };
+    let works = vec![
+        work("web", Some(known)),
+        work("free", None),
+        work("db", Some(unknown.clone())),
+    ];
+    let held = |works| {
+        let facts = Facts { works, ..facts() };
+        let report = Report::of(&facts, now());
+        let rows: Vec<_> = report.rows(now()).collect();
+        let first = rows.iter().position(|(what, _)| *what == "Held works");
+        first.map_or(Vec::new(), |it| rows[it..].to_vec())
+    };
+    let rows = held(Ok(works));
+    assert_eq!(rows.len(), 2, "{rows:?}");
+    assert_eq!(
+        rows[0].1,
+        "web (changes, 5m ago, by field manager berth), appliedmanifestwork/hash-web"
+    );
+    assert!(
+        rows[1].0.is_empty() && rows[1].1.starts_with("db (xxx"),
+        "{rows:?}"
+    );
+    assert!(rows[1].1.len() < 200, "{rows:?}");
+    assert_eq!(held(Ok(vec![work("free", None)])), []);
+    let many = (0..SHOWN + 3).map(|it| work(&it.to_string(), Some(unknown.clone())));
+    let rows = held(Ok(many.collect()));
+    assert_eq!(rows.len(), SHOWN + 1);
+    assert_eq!(rows[SHOWN].1, "and 3 more: -o yaml shows all");
+    let refused = crate::failure::CommandError::Refused("forbidden".to_owned());
+    assert_eq!(
+        held(Err(refused)),
+        [("Held works", "not known: forbidden".to_owned())]
+    );
 }
