@@ -12,6 +12,9 @@ use berth_testkit::{eventually, when};
 /// The name of the hub: the cluster in the kubeconfigs of the tests.
 const NAME: &str = "hub";
 const WORKS: &str = "/apis/work.open-cluster-management.io/v1/namespaces";
+const PLACEMENTS: &str = "/apis/cluster.open-cluster-management.io/v1beta1/namespaces";
+/// The finalizer of the work agent.
+const FINALIZER: &str = "cluster.open-cluster-management.io/manifest-work-cleanup";
 const BOOTSTRAP: &str =
     "/apis/rbac.authorization.k8s.io/v1/clusterroles/open-cluster-management:bootstrap";
 const PURGE: [&str; 4] = ["uninstall", "--purge", "--confirm", NAME];
@@ -42,7 +45,7 @@ async fn silent_cluster(admin: &Person) -> String {
         "apiVersion": "work.open-cluster-management.io/v1", "kind": "ManifestWork",
         "metadata": {
             "name": "web", "namespace": cluster,
-            "finalizers": ["cluster.open-cluster-management.io/manifest-work-cleanup"],
+            "finalizers": [FINALIZER],
         },
         "spec": {"workload": {"manifests": [
             {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "default"}},
@@ -210,5 +213,121 @@ async fn a_purge_needs_a_controller_for_what_only_it_can_end() {
     let (seen, code) = at_a_terminal(command(), 120, "hub\n").await;
     assert_eq!(code, 0, "{seen}");
     assert!(seen.contains("Type the name of the hub (hub): "), "{seen}");
+    assert_eq!(definitions(&admin).await, 0);
+}
+
+/// A namespace with a placement of `cluster`, and a ManifestWorkReplicaSet of it, which has deployed to this cluster.
+async fn replica_set(admin: &Person, cluster: &str) -> String {
+    let space = fresh("team");
+    let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": space}});
+    admin
+        .post("/api/v1/namespaces", &object)
+        .await
+        .unwrap()
+        .ok();
+    let clusters = "/apis/cluster.open-cluster-management.io/v1beta2/namespaces";
+    let binding = json!({
+        "apiVersion": "cluster.open-cluster-management.io/v1beta2", "kind": "ManagedClusterSetBinding",
+        "metadata": {"name": "default"}, "spec": {"clusterSet": "default"},
+    });
+    let bindings = format!("{clusters}/{space}/managedclustersetbindings");
+    admin.post(&bindings, &binding).await.unwrap().ok();
+    // The cluster has no agent, and so a taint.
+    let placement = json!({
+        "apiVersion": "cluster.open-cluster-management.io/v1beta1", "kind": "Placement",
+        "metadata": {"name": "app"}, "spec": {"tolerations": [{"operator": "Exists"}]},
+    });
+    let placements = format!("{PLACEMENTS}/{space}/placements");
+    admin.post(&placements, &placement).await.unwrap().ok();
+    let set = json!({
+        "apiVersion": "work.open-cluster-management.io/v1alpha1", "kind": "ManifestWorkReplicaSet",
+        "metadata": {"name": "spread"},
+        "spec": {"placementRefs": [{"name": "app"}], "manifestWorkTemplate": {"workload": {"manifests": [
+            {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "b", "namespace": "default"}},
+        ]}}},
+    });
+    admin.post(&sets(&space), &set).await.unwrap().ok();
+    let work = format!("{WORKS}/{cluster}/manifestworks/spread");
+    eventually("a ManifestWork of the replica set", async || {
+        when(admin.get(&work).await.unwrap(), |it| it.code == 200)
+    })
+    .await;
+    // The agent had taken it over, and is gone.
+    let patch = json!({"metadata": {"finalizers": [FINALIZER]}});
+    admin.merge(&work, &patch).await.unwrap().ok();
+    space
+}
+
+fn sets(space: &str) -> String {
+    format!(
+        "/apis/work.open-cluster-management.io/v1alpha1/namespaces/{space}/manifestworkreplicasets"
+    )
+}
+
+#[tokio::test]
+async fn a_purge_ends_replica_sets_with_their_works_before_their_controller() {
+    let mut node = HubNode::start().await;
+    let admin = node.cluster.admin().await;
+    let args = ["init", IMAGE];
+    let (output, ()) = tokio::join!(admin.berth(&args), node.runs_the_hub());
+    output.ok();
+    let cluster = silent_cluster(&admin).await;
+    let space = replica_set(&admin, &cluster).await;
+    let line = format!("manifestworkreplicaset/spread in namespace {space} deleted");
+
+    let output = admin
+        .berth(&[&PURGE[..], &["--timeout", "3s"]].concat())
+        .await;
+    assert!(output.stdout.contains(&line), "{output:?}");
+    let error = output.failed();
+    // The set has ended. The ManifestWork that it made waits for the agent, and is not made anew.
+    let words = format!("manifestwork/spread in namespace {cluster} is being deleted since ");
+    assert!(error.contains(&words), "{words}: {error}");
+    let set = format!("{}/spread", sets(&space));
+    assert_eq!(admin.get(&set).await.unwrap().code, 404);
+
+    for work in ["web", "spread"] {
+        let path = format!("{WORKS}/{cluster}/manifestworks/{work}");
+        let patch = json!({"metadata": {"finalizers": null}});
+        admin.merge(&path, &patch).await.unwrap().ok();
+    }
+    admin.berth(&PURGE).await.ok();
+    assert_eq!(definitions(&admin).await, 0);
+    assert_eq!(admin.get(&set).await.unwrap().code, 404);
+}
+
+/// The finalizer of a backup tool, at the step of the definitions: Berth is removed by then.
+#[tokio::test]
+async fn a_purge_names_foreign_finalizers_and_removes_none() {
+    let node = HubNode::start().await;
+    let admin = node.cluster.admin().await;
+    admin.berth(&["init", IMAGE, "--timeout=1s"]).await.failed();
+    let path = format!("{PLACEMENTS}/default/placements");
+    let placement = json!({
+        "apiVersion": "cluster.open-cluster-management.io/v1beta1", "kind": "Placement",
+        "metadata": {"name": "kept", "finalizers": ["example.com/backup"]}, "spec": {},
+    });
+    admin.post(&path, &placement).await.unwrap().ok();
+    let path = format!("{path}/kept");
+    let output = admin
+        .berth(&[&PURGE[..], &["--timeout", "3s"]].concat())
+        .await;
+    let error = output.failed();
+    for words in [
+        "timed out after 3s; these objects are left:\n  placement/kept in namespace default is being deleted since ",
+        ", and waits for: example.com/backup\n",
+        "customresourcedefinition/placements.cluster.open-cluster-management.io waits for them. Berth is removed from this hub.",
+        "then run the command again",
+    ] {
+        assert!(error.contains(words), "{words}: {error}");
+    }
+    let stored = admin.get(&path).await.unwrap();
+    let metadata = &stored.ok()["metadata"];
+    assert_eq!(metadata["finalizers"], json!(["example.com/backup"]));
+    assert!(metadata["deletionTimestamp"].is_string(), "{metadata}");
+
+    let patch = json!({"metadata": {"finalizers": null}});
+    admin.merge(&path, &patch).await.unwrap().ok();
+    admin.berth(&PURGE).await.ok();
     assert_eq!(definitions(&admin).await, 0);
 }
