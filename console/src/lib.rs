@@ -1,9 +1,9 @@
 //! `berth console`: a page in the browser that answers questions about a hub.
 //!
 //! # How it is built
-//! - Plain functions decide: [`search`] and [`table`] (which rows a page shows), [`sessions`] and [`guard`] (who is answered),
-//!   [`handshake`] and [`screens`] (what the facts mean).
-//! - [`live`] follows the hub while a page is open; [`stream`] tells pages what has changed; [`routes`] is the rest of the API.
+//! - Plain functions decide: `search` and `table` (which rows a page shows), `sessions` and `guard` (who is answered),
+//!   `handshake` and `screens` (what the facts mean).
+//! - `live` follows the hub while a page is open; `stream` tells pages what has changed; `routes` is the rest of the API.
 //! - What the commands decide is asked of `berth_admin::answers`, and not decided again.
 //!
 //! # Guarantees

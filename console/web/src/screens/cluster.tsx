@@ -71,10 +71,10 @@ function Whole({ it }: { it: ClusterAnswer }) {
       <Shake shake={it.handshake} />
       <div class="cards">
         <Card title="Heartbeat">
-          {it.lease ? <Lease lease={it.lease} /> : <p class="none">Its agent has no Lease.</p>}
+          {it.lease ? <Lease lease={it.lease} /> : <p class="none">{unseen(it, "Lease") ? "You may not see its Lease." : "Its agent has no Lease."}</p>}
         </Card>
         <Card title="Sets">
-          {it.sets.length === 0 && <p class="none">It belongs to no set.</p>}
+          {it.sets.length === 0 && <p class="none">{unseen(it, "sets") ? "You may not see sets." : "It belongs to no set."}</p>}
           <dl>
             {it.sets.map((set) => (
               <div key={set.name}>
@@ -179,6 +179,11 @@ const SIGNS: Record<Step["state"], [string, string]> = {
   later: ["·", "later"],
   unseen: ["?", "cannot be seen"],
 };
+
+/** A note says that this cannot be shown. */
+function unseen(it: ClusterAnswer, what: string): boolean {
+  return it.notes.some((note) => note.includes(what));
+}
 
 /** With a capital letter and a full stop. */
 function sentence(text: string): string {
