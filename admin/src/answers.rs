@@ -6,7 +6,6 @@
 use berth_hub::HubApi;
 use berth_lifecycle_core::facts::{CertificateRequest, Cluster, Standing};
 use berth_rules::{Permission, Requirement};
-use k8s_openapi::api::authorization::v1::SelfSubjectAccessReview;
 use serde_json::{Value, json};
 
 use crate::accept::requests::{Choice, Verdict, judge};
@@ -211,17 +210,8 @@ impl Hub {
         (group, resource): (&str, &str),
         name: &str,
     ) -> Result<bool, Failure> {
-        let review = json!({
-            "apiVersion": "authorization.k8s.io/v1",
-            "kind": "SelfSubjectAccessReview",
-            "spec": {"resourceAttributes": {
-                "group": group, "resource": resource, "name": name, "verb": verb,
-            }},
-        });
-        let created = self
-            .0
-            .create::<SelfSubjectAccessReview>(None, &review, DryRun::None);
-        Ok(created.await?["status"]["allowed"] == true)
+        let attributes = json!({"group": group, "resource": resource, "name": name, "verb": verb});
+        Ok(self.0.review_self(&attributes).await?["allowed"] == true)
     }
 
     /// Does this with the cluster, as the command does without further flags; with `dry_run` the hub decides, and stores nothing.

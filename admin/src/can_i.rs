@@ -13,7 +13,6 @@ use berth_rules::display::{Flag, InNamespace, LastArgument, Lines, Quoted};
 use berth_rules::{Permission, Requirement};
 use clap_complete::engine::ArgValueCandidates;
 use k8s_openapi::api::authentication::v1::SelfSubjectReview;
-use k8s_openapi::api::authorization::v1::SelfSubjectAccessReview;
 use serde_json::json;
 
 use crate::complete;
@@ -231,22 +230,15 @@ pub(crate) async fn ask(
 ) -> Result<Answer, CommandError> {
     let mut answer = Answer::default();
     for verb in permission.verbs {
-        let review = json!({
-            "apiVersion": "authorization.k8s.io/v1",
-            "kind": "SelfSubjectAccessReview",
-            "spec": {"resourceAttributes": {
-                "group": permission.group,
-                "resource": permission.resource,
-                "subresource": permission.subresource,
-                "name": permission.name,
-                "namespace": permission.namespace,
-                "verb": verb,
-            }},
+        let attributes = json!({
+            "group": permission.group,
+            "resource": permission.resource,
+            "subresource": permission.subresource,
+            "name": permission.name,
+            "namespace": permission.namespace,
+            "verb": verb,
         });
-        let answered = hub
-            .create::<SelfSubjectAccessReview>(None, &review, DryRun::None)
-            .await?;
-        let status = &answered["status"];
+        let status = hub.review_self(&attributes).await?;
         if status["allowed"] == true {
             answer.allowed = true;
             break;

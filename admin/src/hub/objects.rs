@@ -146,6 +146,14 @@ impl HubConnection {
         Ok(self.version(object).await?.is_some())
     }
 
+    /// As [`exists`](Self::exists): of a kind that the API server does not serve there is none.
+    pub(crate) async fn is_there(&self, object: &Value) -> Result<bool, CommandError> {
+        match self.exists(object).await {
+            Err(CommandError::NoHub { .. }) => Ok(false),
+            exists => exists,
+        }
+    }
+
     /// Deletes an object. Returns false if it does not exist. With [`DryRun::Client`] the object is only read.
     pub(crate) async fn remove(
         &self,

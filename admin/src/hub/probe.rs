@@ -6,8 +6,9 @@ use http::HeaderMap;
 use http::header::DATE;
 use jiff::Timestamp;
 use jiff::fmt::rfc2822;
+use k8s_openapi::api::authorization::v1::SelfSubjectAccessReview;
 use kube::core::response::Status;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::calls::{call, writes};
 use super::{DryRun, HubConnection};
@@ -70,6 +71,20 @@ impl HubConnection {
         } else {
             Err(no_hub())
         }
+    }
+
+    /// Asks whether the user may do what these `resourceAttributes` say, and returns the status of the SelfSubjectAccessReview.
+    ///
+    /// # Errors
+    /// The hub does not answer.
+    pub(crate) async fn review_self(&self, attributes: &Value) -> Result<Value, CommandError> {
+        let review = json!({
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SelfSubjectAccessReview",
+            "spec": {"resourceAttributes": attributes},
+        });
+        let answer = self.create::<SelfSubjectAccessReview>(None, &review, DryRun::None);
+        Ok(answer.await?["status"].take())
     }
 
     /// Returns the resources that the API server serves in a group and version. The list is empty if the API server does not serve it.

@@ -53,11 +53,8 @@ pub(super) async fn check(hub: &HubConnection) -> Result<(), CommandError> {
 pub(super) async fn existing(hub: &HubConnection, fleet: bool) -> Result<Vec<Value>, CommandError> {
     let mut existing = Vec::new();
     for object in parts(fleet) {
-        match hub.exists(&object).await {
-            Ok(true) => existing.push(object),
-            // A kind that the API server does not serve.
-            Ok(false) | Err(CommandError::NoHub { .. }) => {}
-            Err(failure) => return Err(failure),
+        if hub.is_there(&object).await? {
+            existing.push(object);
         }
     }
     Ok(existing)

@@ -122,11 +122,7 @@ async fn deployments(hub: &HubConnection) -> Result<Vec<Value>, CommandError> {
 async fn of_other_modes(hub: &HubConnection, mode: Mode) -> Result<Vec<String>, CommandError> {
     let others = only_elsewhere(mode);
     let found = stream::iter(&others)
-        .map(async |object| match hub.exists(object).await {
-            Ok(true) => Ok(Some(title(object))),
-            Ok(false) | Err(CommandError::NoHub { .. }) => Ok(None),
-            Err(failure) => Err(failure),
-        })
+        .map(async |object| Ok(hub.is_there(object).await?.then(|| title(object))))
         .buffered(AT_ONCE);
     let found: Vec<_> = found.collect().await;
     let found: Result<Vec<_>, _> = found.into_iter().collect();

@@ -72,7 +72,7 @@ impl Judge<'_> {
         let mut planned = Vec::new();
         let mut refused = Vec::new();
         for object in objects {
-            match self.hub.exists(object).await {
+            match self.hub.is_there(object).await {
                 Ok(true) => planned.push(Planned {
                     object: object.clone(),
                     change: Change::Removed,
@@ -148,15 +148,10 @@ impl Judge<'_> {
             return self.hub.apply_as_trial(object, false).await.map(drop);
         }
         for verb in ["create", "patch"] {
-            let review = json!({
-                "apiVersion": "authorization.k8s.io/v1",
-                "kind": "SelfSubjectAccessReview",
-                "spec": {"resourceAttributes": {
-                    "verb": verb, "group": place.group, "resource": place.resource, "namespace": place.namespace,
-                }},
+            let attributes = json!({
+                "verb": verb, "group": place.group, "resource": place.resource, "namespace": place.namespace,
             });
-            let answer = self.hub.post(SELF_REVIEWS.to_owned(), &review).await?;
-            if answer["status"]["allowed"] != true {
+            if self.hub.review_self(&attributes).await?["allowed"] != true {
                 return Err(CommandError::Refused(format!(
                     "you may not {verb} {} in namespace {}",
                     place.resource, place.namespace
@@ -166,8 +161,6 @@ impl Judge<'_> {
         Ok(())
     }
 }
-
-const SELF_REVIEWS: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
 
 // === impl Change ===
 

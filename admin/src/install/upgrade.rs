@@ -115,10 +115,7 @@ async fn installed(hub: &HubConnection) -> Result<Mode, CommandError> {
     let gate = hub.get_value::<Deployment>(within, WEBHOOK).await?;
     let controller = hub.get_value::<Deployment>(within, CONTROLLER).await?;
     let policies = match Hub::of(Mode::Policies, "").guards.first() {
-        Some(policy) => match hub.exists(policy).await {
-            Err(CommandError::NoHub { .. }) => false,
-            exists => exists?,
-        },
+        Some(policy) => hub.is_there(policy).await?,
         None => false,
     };
     mode_of(gate.as_ref(), controller.as_ref(), policies).ok_or_else(|| {

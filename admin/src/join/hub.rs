@@ -7,7 +7,6 @@ use berth_api::{ManagedCluster, groups};
 use berth_certs::managed::Root;
 use berth_certs::served::Bundle;
 use http::Uri;
-use k8s_openapi::api::authorization::v1::SelfSubjectAccessReview;
 use serde_json::{Value, json};
 
 use super::authority::{self, ClusterInfo, keys_of};
@@ -15,7 +14,7 @@ use super::kubeconfig::Bootstrap;
 use super::token::Token;
 use crate::accept::fingerprint::Fingerprint;
 use crate::failure::CommandError;
-use crate::hub::{DryRun, HubConnection, Wait};
+use crate::hub::{HubConnection, Wait};
 
 /// How a user names a hub.
 #[derive(Debug)]
@@ -263,15 +262,7 @@ pub(crate) async fn missing_rights(hub: &HubConnection) -> Result<Vec<String>, C
         ("get", groups::CERTIFICATES, "certificatesigningrequests"),
     ] {
         let attributes = json!({"verb": verb, "group": group, "resource": resource});
-        let review = json!({
-            "apiVersion": "authorization.k8s.io/v1",
-            "kind": "SelfSubjectAccessReview",
-            "spec": {"resourceAttributes": attributes},
-        });
-        let answer = hub
-            .create::<SelfSubjectAccessReview>(None, &review, DryRun::None)
-            .await?;
-        if answer["status"]["allowed"] != true {
+        if hub.review_self(&attributes).await?["allowed"] != true {
             missing.push(format!("{verb} on {resource}.{group}"));
         }
     }

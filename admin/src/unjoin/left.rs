@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::failure::CommandError;
 use crate::hub::HubConnection;
+use crate::work::applied::each_applied_work;
 
 /// Upper bound on the objects that are shown.
 const SHOWN: usize = 20;
@@ -25,16 +26,13 @@ pub(super) struct Left {
 impl Left {
     /// Reads them from the managed cluster. A cluster without the kind has none.
     pub(super) async fn of(cluster: &HubConnection) -> Result<Self, CommandError> {
-        const WORKS: &str = "/apis/work.open-cluster-management.io/v1/appliedmanifestworks";
         let mut left = Self::default();
         let mut take = |work: Option<Value>| match work {
             Some(work) => left.add(&work),
             None => left = Self::default(),
         };
-        match cluster.each_at(WORKS.to_owned(), &mut take).await {
-            Ok(()) | Err(CommandError::NoHub { .. }) => Ok(left),
-            Err(failure) => Err(failure),
-        }
+        each_applied_work(cluster, &mut take).await?;
+        Ok(left)
     }
 
     pub(super) fn is_empty(&self) -> bool {

@@ -35,7 +35,22 @@ pub(crate) struct Hold {
     pub(crate) by: Option<String>,
 }
 
-/// Reads the AppliedManifestWorks of a managed cluster. A cluster without the kind has none.
+/// Reads the AppliedManifestWorks of a managed cluster one by one. `take` gets `None` if the list starts again. A cluster without the kind
+/// has none.
+///
+/// # Errors
+/// They cannot be listed.
+pub(crate) async fn each_applied_work(
+    cluster: &HubConnection,
+    take: &mut impl FnMut(Option<Value>),
+) -> Result<(), CommandError> {
+    match cluster.each_at(WORKS.to_owned(), take).await {
+        Err(CommandError::NoHub { .. }) => Ok(()),
+        read => read,
+    }
+}
+
+/// Reads the AppliedManifestWorks of a managed cluster.
 ///
 /// # Errors
 /// They cannot be listed.
@@ -48,10 +63,8 @@ pub(crate) async fn applied_works(
         // The list starts again.
         None => works.clear(),
     };
-    match cluster.each_at(WORKS.to_owned(), &mut take).await {
-        Ok(()) | Err(CommandError::NoHub { .. }) => Ok(works),
-        Err(failure) => Err(failure),
-    }
+    each_applied_work(cluster, &mut take).await?;
+    Ok(works)
 }
 
 /// Finds an AppliedManifestWork by its own name, or by the name of its ManifestWork. Its own name has precedence, so that each can be named.
