@@ -4,9 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value, json};
-
 use base64::prelude::{BASE64_STANDARD, Engine};
+use serde_json::{Map, Value, json};
 
 use crate::files::{
     self, AUTO_APPROVAL_ROLE, BOOTSTRAP, CERT_MANAGER_CERTIFICATE, CERTIFICATES, CERTIFICATES_ROLE,

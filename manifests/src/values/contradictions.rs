@@ -7,7 +7,7 @@ use crate::Mode;
 const PEM: &str = "-----BEGIN CERTIFICATE-----";
 
 /// The feature gates of a hub.
-const FEATURE_GATES: [&str; 15] = [
+pub(super) const FEATURE_GATES: [&str; 15] = [
     "CleanUpCompletedManifestWork",
     "ClusterProfile",
     "DefaultClusterSet",

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::contradictions::FEATURE_GATES;
 use super::{Crds, Image, Monitoring, Pods, SecretName};
 use crate::Mode;
 
@@ -37,11 +38,7 @@ pub struct HubValues {
     /// ClusterProfiles of SIG-Multicluster.
     pub cluster_profiles: ClusterProfiles,
     /// Feature gates, such as PlacementScores: true. Each reaches the processes that it has an effect on.
-    #[schemars(extend("propertyNames" = {"enum": [
-        "CleanUpCompletedManifestWork", "ClusterProfile", "DefaultClusterSet", "GuardedSelectors", "ManagedClusterAutoApproval",
-        "ManagedClusterAutoRebootstrap", "ManifestWorkReplicaSet", "NilExecutorValidating", "PlacementPreferNoSelect",
-        "PlacementScores", "PlacementSortBy", "PlacementSpreadPolicy", "ResourceCleanup", "SIGPlacementDecision", "UnguardedDenial",
-    ]}))]
+    #[schemars(extend("propertyNames" = {"enum": FEATURE_GATES}))]
     pub feature_gates: BTreeMap<String, bool>,
     /// Give the controller's Deployment the name and labels of OCM's, so that it replaces OCM's in place.
     pub ocm_names: bool,
