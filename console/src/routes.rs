@@ -237,11 +237,7 @@ async fn act(
             }
             app.rights.forget();
             let lacks = app.rights.lacks_on(&name, false).await;
-            let missing = match act {
-                Act::Accept | Act::Deny => lacks.accept.or(lacks.change),
-                Act::Cordon | Act::Uncordon => lacks.change,
-            };
-            return Err(refused.missing(missing));
+            return Err(refused.missing(lacks.of(act).cloned()));
         }
     };
     let texts = |lines: Vec<String>| lines.into_iter().map(Text::from).collect();

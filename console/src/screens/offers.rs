@@ -35,12 +35,17 @@ impl Act {
 // === impl Lacks ===
 
 impl Lacks {
-    /// Returns the offer of an action on this cluster.
-    pub(crate) fn offer(&self, act: Act, name: &str) -> Offer {
-        let missing = match act {
+    /// Returns what the user lacks for an action.
+    pub(crate) fn of(&self, act: Act) -> Option<&Missing> {
+        match act {
             Act::Accept | Act::Deny => self.accept.as_ref().or(self.change.as_ref()),
             Act::Cordon | Act::Uncordon => self.change.as_ref(),
-        };
+        }
+    }
+
+    /// Returns the offer of an action on this cluster.
+    pub(crate) fn offer(&self, act: Act, name: &str) -> Offer {
+        let missing = self.of(act);
         let why = match missing {
             _ if self.read_only => Some(READ_ONLY.into()),
             Some(missing) => Some(format!("you lack {}", missing.permission.as_str()).into()),

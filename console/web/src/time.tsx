@@ -9,13 +9,12 @@ const UNITS: [number, string][] = [
   [86_400, "d"],
   [3_600, "h"],
   [60, "m"],
-  [1, "s"],
 ];
 
 /** Such as 5m, 3h or 2d, as kubectl shows ages. */
 export function span(seconds: number): string {
   const past = Math.max(0, Math.floor(seconds));
-  const [size, unit] = UNITS.find(([size]) => past >= size * (size === 1 ? 0 : 2) && past >= size) ?? [1, "s"];
+  const [size, unit] = UNITS.find(([size]) => past >= 2 * size) ?? [1, "s"];
   return `${Math.floor(past / size)}${unit}`;
 }
 
