@@ -4,6 +4,7 @@ mod browser;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::ops::Deref;
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::time::{Duration, Instant};
 
@@ -12,7 +13,7 @@ use serde_json::{Value, json};
 use crate::accept::{bootstrap, cluster_path};
 use crate::house::House;
 use crate::people::bound;
-use berth_testkit::cluster::{Person, fresh, rule};
+use berth_testkit::cluster::{Cluster, Person, fresh, rule};
 use berth_testkit::csr::Csr;
 
 /// Nothing that is awaited takes longer.
@@ -141,6 +142,12 @@ impl Console {
     }
 }
 
+/// spec.hubAcceptsClient, as the hub stores it.
+async fn accepts<C: Deref<Target = Cluster>>(house: &House<C>, name: &str) -> Value {
+    let stored = house.admin.get(&cluster_path(name)).await.unwrap();
+    stored.ok()["spec"]["hubAcceptsClient"].clone()
+}
+
 impl Drop for Console {
     fn drop(&mut self) {
         let _ = self.child.kill();
@@ -259,14 +266,7 @@ async fn an_admin_signs_in_sees_what_happens_and_accepts_after_a_dry_run() {
     let words = format!("set hubAcceptsClient to true for managed cluster {name} (server dry run)");
     assert_eq!(tried.body["done"][0], words);
     assert_eq!(tried.body["command"], format!("berth accept {name}"));
-    let stored = house
-        .admin
-        .get(&cluster_path(&name))
-        .await
-        .unwrap()
-        .ok()
-        .clone();
-    assert_ne!(stored["spec"]["hubAcceptsClient"], true);
+    assert_ne!(accepts(&house, &name).await, true);
     // The action does, and the page sees it by itself.
     let done = blocking(|| console.write(&cookie, &accept, &json!({"dryRun": false})));
     assert_eq!(done.code, 200, "{}", done.body);
@@ -352,14 +352,7 @@ async fn who_may_not_is_told_by_the_gate_and_what_role_to_ask_for() {
             "{command}"
         );
     }
-    let stored = house
-        .admin
-        .get(&cluster_path(&name))
-        .await
-        .unwrap()
-        .ok()
-        .clone();
-    assert_ne!(stored["spec"]["hubAcceptsClient"], true);
+    assert_ne!(accepts(&house, &name).await, true);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -447,12 +440,5 @@ async fn a_page_of_another_origin_can_do_nothing() {
             "{what}"
         );
     }
-    let stored = house
-        .admin
-        .get(&cluster_path(&name))
-        .await
-        .unwrap()
-        .ok()
-        .clone();
-    assert_ne!(stored["spec"]["hubAcceptsClient"], true);
+    assert_ne!(accepts(&house, &name).await, true);
 }

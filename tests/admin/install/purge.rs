@@ -56,13 +56,19 @@ async fn silent_cluster(admin: &Person) -> String {
     cluster
 }
 
-#[tokio::test]
-async fn a_purge_deletes_the_fleet_before_its_controllers() {
+/// A node that runs the hub, and an admin of it.
+async fn installed() -> (HubNode, Person) {
     let mut node = HubNode::start().await;
     let admin = node.cluster.admin().await;
     let args = ["init", IMAGE];
     let (output, ()) = tokio::join!(admin.berth(&args), node.runs_the_hub());
     output.ok();
+    (node, admin)
+}
+
+#[tokio::test]
+async fn a_purge_deletes_the_fleet_before_its_controllers() {
+    let (_node, admin) = installed().await;
     let cluster = silent_cluster(&admin).await;
     let path = format!("{CLUSTERS}/{cluster}");
     let untouched = async || {
@@ -266,11 +272,7 @@ fn sets(space: &str) -> String {
 
 #[tokio::test]
 async fn a_purge_ends_replica_sets_with_their_works_before_their_controller() {
-    let mut node = HubNode::start().await;
-    let admin = node.cluster.admin().await;
-    let args = ["init", IMAGE];
-    let (output, ()) = tokio::join!(admin.berth(&args), node.runs_the_hub());
-    output.ok();
+    let (_node, admin) = installed().await;
     let cluster = silent_cluster(&admin).await;
     let space = replica_set(&admin, &cluster).await;
     let line = format!("manifestworkreplicaset/spread in namespace {space} deleted");
