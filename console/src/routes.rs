@@ -1,6 +1,5 @@
 //! The routes. A request passes the guard, and for all of `/api` but the sign-in the session, before anything else is looked at.
 
-mod query;
 mod session;
 
 use std::sync::Arc;
@@ -25,8 +24,7 @@ use crate::page;
 use crate::respond::{Refused, json};
 use crate::screens::{details, events, offers};
 use crate::sessions::{NoStream, Secret, SessionId};
-use crate::stream::{self, ClusterScreen, ClustersScreen, RequestsScreen, Unanswered};
-use query::{Asked, Screen};
+use crate::stream::{self, requests::RequestsScreen};
 
 /// Upper bound on the bytes of a body.
 const LARGEST_REQUEST: usize = 4096;
@@ -130,22 +128,8 @@ async fn body<T: DeserializeOwned>(body: Body) -> Result<T, Refused> {
 async fn streamed(State(app): State<Arc<App>>, request: Request) -> Result<Response, Refused> {
     let (parts, _) = request.into_parts();
     let session = session_of(&parts)?;
-    // A browser shows no body of a refused stream, so that what is wrong is an event.
-    let begun = match Asked::read(parts.uri.query().unwrap_or_default()).map(|it| it.screen) {
-        Ok(Screen::Clusters(view)) => {
-            let screen = ClustersScreen::new(app.clusters.open(), *view);
-            stream::stream(&app, session, screen)
-        }
-        Ok(Screen::Requests) => {
-            let screen = RequestsScreen::new(Arc::clone(&app));
-            stream::stream(&app, session, screen)
-        }
-        Ok(Screen::Cluster(name)) => {
-            let screen = ClusterScreen::new(Arc::clone(&app), name);
-            stream::stream(&app, session, screen)
-        }
-        Err(refused) => stream::stream(&app, session, Unanswered(Some(refused.answer()))),
-    };
+    let screen = stream::begin(&app, parts.uri.query().unwrap_or_default());
+    let begun = stream::stream(&app, session, screen);
     begun.map_err(|refusal| match refusal {
         NoStream::SignedOut => Refused::not_signed_in(),
         NoStream::OfSession | NoStream::OfAll => {
@@ -160,7 +144,7 @@ async fn requests(State(app): State<Arc<App>>) -> Result<Response, Refused> {
     let _asking = app.asking.acquire().await;
     let screen = RequestsScreen::new(Arc::clone(&app));
     screen.loaded().await;
-    Ok(json(&screen.answer().await))
+    Ok(json(&screen.now().await))
 }
 
 async fn cluster(

@@ -12,9 +12,11 @@
 //! - A slow client costs one window: the next events are made when it has read those before.
 //! - A stream ends with its session, and with the server.
 
+mod answering;
 pub(crate) mod cluster;
 mod clusters;
-mod requests;
+pub(crate) mod requests;
+mod table;
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -29,9 +31,8 @@ use futures::stream::unfold;
 use serde::Serialize;
 use tokio::sync::watch;
 
-pub(crate) use cluster::ClusterScreen;
-pub(crate) use clusters::ClustersScreen;
-pub(crate) use requests::RequestsScreen;
+pub(crate) use answering::{Answering, Answers, Changes};
+pub(crate) use table::begin;
 
 use crate::answers::{ErrorAnswer, HubAnswer};
 use crate::app::App;
@@ -67,8 +68,8 @@ struct Counted {
     session: SessionId,
 }
 
-struct Running<S> {
-    screen: S,
+struct Running {
+    screen: Box<dyn Screen>,
     counted: Counted,
     session_ends: watch::Receiver<u64>,
     waiting: VecDeque<Told>,
@@ -83,7 +84,7 @@ struct Running<S> {
 pub(crate) fn stream(
     app: &Arc<App>,
     session: SessionId,
-    screen: impl Screen,
+    screen: Box<dyn Screen>,
 ) -> Result<Response, NoStream> {
     app.sessions().stream_begins(session)?;
     let running = Running {
@@ -101,7 +102,7 @@ pub(crate) fn stream(
     Ok(sse.into_response())
 }
 
-fn events<S: Screen>(running: Running<S>) -> impl Stream<Item = Result<Event, Infallible>> {
+fn events(running: Running) -> impl Stream<Item = Result<Event, Infallible>> {
     unfold(running, async |mut running| {
         let told = running.next().await?;
         let event = Event::default()
@@ -115,7 +116,7 @@ fn events<S: Screen>(running: Running<S>) -> impl Stream<Item = Result<Event, In
 
 // === impl Running ===
 
-impl<S: Screen> Running<S> {
+impl Running {
     async fn next(&mut self) -> Option<Told> {
         let app = Arc::clone(&self.counted.app);
         loop {

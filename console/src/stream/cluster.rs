@@ -18,7 +18,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::{Screen, Told, hub_event};
+use super::{Answering, Changes};
 use crate::answers::{ClusterAnswer, Connection, ErrorAnswer, HubAnswer};
 use crate::app::App;
 use crate::handshake::LeaseFact;
@@ -39,13 +39,10 @@ pub(crate) struct ClusterScreen {
     name: String,
     clusters: Open<Table>,
     csrs: Open<Csrs>,
-    cluster_changes: watch::Receiver<u64>,
-    csr_changes: watch::Receiver<u64>,
+    changes: Changes,
     lease: Followed,
-    hub: Option<HubAnswer>,
     /// What was read, for which versions, and when.
     read: Option<(Key, Instant, Details)>,
-    told: Option<Result<ClusterAnswer, ErrorAnswer>>,
 }
 
 /// The Lease of the cluster, followed for as long as this lives. The outer None: it cannot be seen.
@@ -105,16 +102,13 @@ impl ClusterScreen {
     pub(crate) fn new(app: Arc<App>, name: String) -> Self {
         let (clusters, csrs) = (app.clusters.open(), app.csrs.open());
         Self {
-            cluster_changes: clusters.changes(),
-            csr_changes: csrs.changes(),
+            changes: Changes::of([clusters.changes(), csrs.changes()]),
             lease: Followed::new(&app, &name),
             app,
             name,
             clusters,
             csrs,
-            hub: None,
             read: None,
-            told: None,
         }
     }
 
@@ -138,7 +132,7 @@ impl ClusterScreen {
         }
     }
 
-    async fn answer(&mut self) -> Result<ClusterAnswer, ErrorAnswer> {
+    async fn now(&mut self) -> Result<ClusterAnswer, ErrorAnswer> {
         let key = self.key();
         let listed = self.clusters.connection().state;
         let is_read = self.read.as_ref().is_some_and(|(known, at, it)| {
@@ -161,45 +155,31 @@ impl ClusterScreen {
         }
         Ok(details.answer(csrs.as_deref(), Timestamp::now()))
     }
-
-    async fn news(&mut self) -> Vec<Told> {
-        let hub = self.clusters.connection();
-        let mut told = Vec::new();
-        told.extend(hub_event(&mut self.hub, &hub));
-        let loads = [hub.state, self.csrs.connection().state].contains(&Connection::Loading);
-        // While the hub is away, the last answer stays.
-        if loads || (hub.state == Connection::Away && self.told.is_some()) {
-            return told;
-        }
-        let answer = self.answer().await;
-        if self.told.as_ref() != Some(&answer) {
-            told.push(match &answer {
-                Ok(answer) => Told::new("answer", answer),
-                Err(failure) => Told::new("failure", failure),
-            });
-            self.told = Some(answer);
-        }
-        told
-    }
 }
 
-impl Screen for ClusterScreen {
+impl Answering for ClusterScreen {
+    type Answer = ClusterAnswer;
+
     fn changed(&mut self) -> BoxFuture<'_, ()> {
         Box::pin(async {
-            // The senders of the kinds live as long as what is open.
             tokio::select! {
-                _ = self.cluster_changes.changed() => {}
-                _ = self.csr_changes.changed() => {}
+                () = self.changes.next() => {}
                 Ok(()) = self.lease.seen.changed() => {}
                 () = tokio::time::sleep(TICK) => {}
             }
         })
     }
 
-    fn look(&mut self) -> BoxFuture<'_, Vec<Told>> {
-        self.cluster_changes.mark_unchanged();
-        self.csr_changes.mark_unchanged();
-        Box::pin(self.news())
+    fn hub(&self) -> HubAnswer {
+        let clusters = self.clusters.connection();
+        match self.csrs.connection() {
+            csrs if csrs.state == Connection::Loading => csrs,
+            _ => clusters,
+        }
+    }
+
+    fn answer(&mut self) -> BoxFuture<'_, Result<Option<ClusterAnswer>, ErrorAnswer>> {
+        Box::pin(async { self.now().await.map(Some) })
     }
 }
 

@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
-use tokio::sync::watch;
 
-use super::{Screen, Told, hub_event};
-use crate::answers::{Connection, HubAnswer, RequestsAnswer, Text};
+use super::{Answering, Changes};
+use crate::answers::{Connection, ErrorAnswer, HubAnswer, RequestsAnswer, Text};
 use crate::app::App;
 use crate::live::{Csrs, Open};
 use crate::screens::requests::{requests, waiting};
@@ -18,10 +17,7 @@ pub(crate) struct RequestsScreen {
     app: Arc<App>,
     clusters: Open<Table>,
     csrs: Open<Csrs>,
-    cluster_changes: watch::Receiver<u64>,
-    csr_changes: watch::Receiver<u64>,
-    hub: Option<HubAnswer>,
-    told: Option<RequestsAnswer>,
+    changes: Changes,
 }
 
 // === impl RequestsScreen ===
@@ -30,13 +26,10 @@ impl RequestsScreen {
     pub(crate) fn new(app: Arc<App>) -> Self {
         let (clusters, csrs) = (app.clusters.open(), app.csrs.open());
         Self {
-            cluster_changes: clusters.changes(),
-            csr_changes: csrs.changes(),
+            changes: Changes::of([clusters.changes(), csrs.changes()]),
             app,
             clusters,
             csrs,
-            hub: None,
-            told: None,
         }
     }
 
@@ -45,13 +38,8 @@ impl RequestsScreen {
         futures::join!(self.clusters.loaded(), self.csrs.loaded());
     }
 
-    /// Returns how the clusters stand with the hub.
-    pub(crate) fn hub(&self) -> HubAnswer {
-        self.clusters.connection()
-    }
-
     /// Returns the answer now.
-    pub(crate) async fn answer(&self) -> RequestsAnswer {
+    pub(crate) async fn now(&self) -> RequestsAnswer {
         let (names, _) =
             (self.clusters).with(|table, _| self.csrs.with(|csrs, _| waiting(table, csrs)));
         let mut lacks = BTreeMap::new();
@@ -73,37 +61,30 @@ impl RequestsScreen {
             })
         })
     }
-
-    async fn news(&mut self) -> Vec<Told> {
-        let hub = self.hub();
-        let mut told = Vec::new();
-        told.extend(hub_event(&mut self.hub, &hub));
-        let loads = self.csrs.connection().state == Connection::Loading;
-        if matches!(hub.state, Connection::Connected | Connection::Away) && !loads {
-            let answer = self.answer().await;
-            if self.told.as_ref() != Some(&answer) {
-                told.push(Told::new("answer", &answer));
-                self.told = Some(answer);
-            }
-        }
-        told
-    }
 }
 
-impl Screen for RequestsScreen {
+impl Answering for RequestsScreen {
+    type Answer = RequestsAnswer;
+
     fn changed(&mut self) -> BoxFuture<'_, ()> {
-        Box::pin(async {
-            // The senders live as long as what is open.
-            tokio::select! {
-                _ = self.cluster_changes.changed() => {}
-                _ = self.csr_changes.changed() => {}
-            }
-        })
+        Box::pin(self.changes.next())
     }
 
-    fn look(&mut self) -> BoxFuture<'_, Vec<Told>> {
-        self.cluster_changes.mark_unchanged();
-        self.csr_changes.mark_unchanged();
-        Box::pin(self.news())
+    fn hub(&self) -> HubAnswer {
+        let clusters = self.clusters.connection();
+        match self.csrs.connection() {
+            csrs if csrs.state == Connection::Loading => csrs,
+            _ => clusters,
+        }
+    }
+
+    fn answer(&mut self) -> BoxFuture<'_, Result<Option<RequestsAnswer>, ErrorAnswer>> {
+        Box::pin(async {
+            let is_refused = self.clusters.connection().state == Connection::Refused;
+            Ok(match is_refused {
+                true => None,
+                false => Some(self.now().await),
+            })
+        })
     }
 }
