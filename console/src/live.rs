@@ -19,7 +19,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub(crate) use csrs::{CsrObject, Csrs};
-pub(crate) use store::Store;
+use store::key;
+pub(crate) use store::{Fact, Objects, Store};
 
 use crate::answers::{Connection, HubAnswer};
 
@@ -62,7 +63,7 @@ struct State<S> {
 /// Writes what a watch reports into the store.
 struct Filled<'a, S> {
     shared: &'a Shared<S>,
-    /// While objects are listed: those that the list has named.
+    /// While objects are listed: the keys of those that the list has named.
     listed: Option<HashSet<String>>,
 }
 
@@ -256,31 +257,26 @@ impl<S: Store> Reports for Filled<'_, S> {
 
     fn listed(&mut self, _: Option<u64>) {
         if let Some(listed) = self.listed.take() {
-            self.shared
-                .lock()
-                .store
-                .retain(|name| listed.contains(name));
+            self.shared.lock().store.retain(|key| listed.contains(key));
         }
         self.shared.stands(Connection::Connected, None, None);
     }
 
     fn object(&mut self, item: &Item<'_>) {
-        if let Some(listed) = &mut self.listed {
-            listed.insert(item.meta.name.clone());
-        }
+        let key = key(&item.meta);
         // Read before the lock: an object may be large.
         let object = S::read(item);
-        if self.listed.is_some() {
+        if let Some(listed) = &mut self.listed {
             // Told at the end of the list.
-            self.shared.lock().store.insert(&item.meta.name, object);
+            self.shared.lock().store.insert(&key, object);
+            listed.insert(key);
         } else {
-            self.shared
-                .change(|state| state.store.insert(&item.meta.name, object));
+            self.shared.change(|state| state.store.insert(&key, object));
         }
     }
 
     fn deleted(&mut self, meta: &Meta) {
-        self.shared.change(|state| state.store.remove(&meta.name));
+        self.shared.change(|state| state.store.remove(&key(meta)));
     }
 
     fn unreadable(&mut self, _: &str) {}

@@ -1,6 +1,5 @@
 //! The CSRs of clusters.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use berth_api::{GroupVersionResource, labels};
@@ -9,7 +8,7 @@ use berth_reconcile::{Item, Watched};
 use jiff::Timestamp;
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 
-use super::Store;
+use super::{Fact, Objects};
 
 /// Upper bound on the CSRs that are kept. Further ones are not shown.
 const MOST_CSRS: usize = 5000;
@@ -27,29 +26,21 @@ pub(crate) struct CsrObject {
 }
 
 /// The CSRs by name.
-#[derive(Debug, Default)]
-pub(crate) struct Csrs {
-    csrs: BTreeMap<String, Arc<CsrObject>>,
-}
+pub(crate) type Csrs = Objects<CsrObject>;
 
 // === impl Csrs ===
 
 impl Csrs {
-    /// All CSRs.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<CsrObject>> {
-        self.csrs.values()
-    }
-
     /// Those with the label of this cluster.
     pub(crate) fn of<'a>(&'a self, cluster: &'a str) -> impl Iterator<Item = &'a Arc<CsrObject>> {
         self.iter().filter(move |it| it.request.cluster == cluster)
     }
 }
 
-impl Store for Csrs {
-    type Object = CsrObject;
-
+impl Fact for CsrObject {
     const RESOURCE: &'static str = "certificatesigningrequests.certificates.k8s.io";
+
+    const MOST: usize = MOST_CSRS;
 
     fn watched() -> Watched<()> {
         let kind = GroupVersionResource {
@@ -61,7 +52,7 @@ impl Store for Csrs {
         Watched::new("csrs", kind, |_| Ok(())).labelled(selector)
     }
 
-    fn read(item: &Item<'_>) -> Option<CsrObject> {
+    fn read(item: &Item<'_>) -> Option<Self> {
         let object: CertificateSigningRequest = item.parse().ok()?;
         let status = object.status.as_ref();
         let issued = status.is_some_and(|it| it.certificate.is_some());
@@ -73,29 +64,12 @@ impl Store for Csrs {
         let approved_by = approved.and_then(|it| it.reason.clone());
         let approved_at = approved.and_then(|it| Some(it.last_update_time.as_ref()?.0));
         let (request, standing) = CertificateRequest::read(object)?;
-        Some(CsrObject {
+        Some(Self {
             request,
             standing,
             issued,
             approved_by,
             approved_at,
         })
-    }
-
-    fn insert(&mut self, name: &str, object: Option<CsrObject>) {
-        match object {
-            Some(csr) if self.csrs.len() < MOST_CSRS || self.csrs.contains_key(name) => {
-                self.csrs.insert(name.to_owned(), Arc::new(csr));
-            }
-            _ => Store::remove(self, name),
-        }
-    }
-
-    fn remove(&mut self, name: &str) {
-        self.csrs.remove(name);
-    }
-
-    fn retain(&mut self, mut exists: impl FnMut(&str) -> bool) {
-        self.csrs.retain(|name, _| exists(name));
     }
 }

@@ -1,13 +1,16 @@
 //! What is kept of the objects of a kind.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use berth_api::{GroupVersionResource, groups};
-use berth_reconcile::{Item, Watched};
+use berth_reconcile::{Item, Meta, Watched};
 use serde_json::Value;
 
 use crate::fact::ClusterFact;
 use crate::table::Table;
 
-/// A store of the objects of a kind.
+/// A store of the objects of a kind. An object's key is its name, or `NAMESPACE/NAME`.
 pub(crate) trait Store: Default + Send + 'static {
     /// What is kept of an object; None if it cannot be read.
     type Object;
@@ -22,13 +25,86 @@ pub(crate) trait Store: Default + Send + 'static {
     fn read(item: &Item<'_>) -> Option<Self::Object>;
 
     /// Keeps an object; None if it exists, and cannot be read.
-    fn insert(&mut self, name: &str, object: Option<Self::Object>);
+    fn insert(&mut self, key: &str, object: Option<Self::Object>);
 
     /// Forgets an object.
-    fn remove(&mut self, name: &str);
+    fn remove(&mut self, key: &str);
 
-    /// Forgets the objects whose name does not exist.
+    /// Forgets the objects whose key does not exist.
     fn retain(&mut self, exists: impl FnMut(&str) -> bool);
+}
+
+/// What is kept of an object of an [`Objects`].
+pub(crate) trait Fact: Sized + Send + Sync + 'static {
+    /// The resource and its group, for messages.
+    const RESOURCE: &'static str;
+
+    /// Upper bound on the objects that are kept. Further ones are not shown.
+    const MOST: usize;
+
+    /// The row of the kind. Objects are read by [`Self::read`].
+    fn watched() -> Watched<()>;
+
+    /// Reads an object; None if it cannot be read, or is not of interest.
+    fn read(item: &Item<'_>) -> Option<Self>;
+}
+
+/// The objects of a kind, by key.
+#[derive(Debug)]
+pub(crate) struct Objects<F>(BTreeMap<String, Arc<F>>);
+
+/// Returns the key of an object.
+pub(super) fn key(meta: &Meta) -> String {
+    match meta.namespace.as_str() {
+        "" => meta.name.clone(),
+        namespace => format!("{namespace}/{}", meta.name),
+    }
+}
+
+// === impl Objects ===
+
+impl<F> Objects<F> {
+    /// All objects, by key.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<F>> {
+        self.0.values()
+    }
+}
+
+impl<F> Default for Objects<F> {
+    fn default() -> Self {
+        Self(BTreeMap::new())
+    }
+}
+
+impl<F: Fact> Store for Objects<F> {
+    type Object = F;
+
+    const RESOURCE: &'static str = F::RESOURCE;
+
+    fn watched() -> Watched<()> {
+        F::watched()
+    }
+
+    fn read(item: &Item<'_>) -> Option<F> {
+        F::read(item)
+    }
+
+    fn insert(&mut self, key: &str, object: Option<F>) {
+        match object {
+            Some(fact) if self.0.len() < F::MOST || self.0.contains_key(key) => {
+                self.0.insert(key.to_owned(), Arc::new(fact));
+            }
+            _ => self.remove(key),
+        }
+    }
+
+    fn remove(&mut self, key: &str) {
+        self.0.remove(key);
+    }
+
+    fn retain(&mut self, mut exists: impl FnMut(&str) -> bool) {
+        self.0.retain(|key, _| exists(key));
+    }
 }
 
 // === impl Table ===
@@ -52,15 +128,15 @@ impl Store for Table {
         Some(ClusterFact::read(&object))
     }
 
-    fn insert(&mut self, name: &str, object: Option<ClusterFact>) {
+    fn insert(&mut self, key: &str, object: Option<ClusterFact>) {
         match object {
             Some(fact) => Self::insert(self, fact),
-            None => Self::remove(self, name),
+            None => Self::remove(self, key),
         }
     }
 
-    fn remove(&mut self, name: &str) {
-        Self::remove(self, name);
+    fn remove(&mut self, key: &str) {
+        Self::remove(self, key);
     }
 
     fn retain(&mut self, exists: impl FnMut(&str) -> bool) {
