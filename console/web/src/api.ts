@@ -19,8 +19,9 @@ const UNREACHED: Failure = {
   remedy: "See whether berth console still runs in its terminal.",
 };
 
-export async function call<T>(method: "GET" | "POST" | "DELETE", path: string, body?: unknown): Promise<T> {
-  const init: RequestInit = { method, credentials: "same-origin", headers: {} };
+/** Sends a request. A refusal is thrown. */
+export async function request(method: "GET" | "POST" | "DELETE", path: string, body?: unknown, signal?: AbortSignal): Promise<Response> {
+  const init: RequestInit = { method, credentials: "same-origin", headers: {}, signal: signal ?? null };
   if (method !== "GET") init.headers = { "X-Berth-Console": "1", "Content-Type": "application/json" };
   if (body !== undefined) init.body = JSON.stringify(body);
   let response: Response;
@@ -29,10 +30,15 @@ export async function call<T>(method: "GET" | "POST" | "DELETE", path: string, b
   } catch {
     throw new Refused(UNREACHED);
   }
-  if (response.ok) return response.status === 204 ? (undefined as T) : ((await response.json()) as T);
+  if (response.ok) return response;
   const refused = await refusal(response);
   if (refused.code === 401) session.value = null;
   throw new Refused(refused);
+}
+
+export async function call<T>(method: "GET" | "POST" | "DELETE", path: string, body?: unknown): Promise<T> {
+  const response = await request(method, path, body);
+  return response.status === 204 ? (undefined as T) : ((await response.json()) as T);
 }
 
 async function refusal(response: Response): Promise<Failure> {

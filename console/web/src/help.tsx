@@ -1,12 +1,13 @@
 // What the keys and the words mean.
 import { useEffect, useRef } from "preact/hooks";
 import { STATES } from "./parts";
+import { SCREENS } from "./screens";
 
 const KEYS: [string, string][] = [
   ["/", "search"],
   ["j, k", "next and previous cluster"],
   ["Enter", "open the cluster"],
-  ["g c, g r, g m", "go to clusters, requests, you"],
+  ...SCREENS.flatMap(({ key, title }): [string, string][] => (key ? [[`g ${key}`, `go to ${title}`]] : [])),
   ["c", "copy the command that shows the same"],
   ["?", "this page"],
 ];

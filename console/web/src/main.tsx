@@ -8,10 +8,7 @@ import { Help } from "./help";
 import { onKeys } from "./keys";
 import { Empty, Loading, told } from "./parts";
 import { follow, go, path } from "./router";
-import { Cluster } from "./screens/cluster";
-import { Clusters } from "./screens/clusters";
-import { Me } from "./screens/me";
-import { Requests } from "./screens/requests";
+import { HOME, SCREENS, shown } from "./screens";
 import { SignIn } from "./screens/signin";
 
 function Page() {
@@ -30,18 +27,16 @@ function Frame() {
     () =>
       onKeys({
         "/": () => {
-          if (path.value !== "/clusters") go("/clusters");
+          if (!document.getElementById("search")) go("/clusters");
           setTimeout(() => document.getElementById("search")?.focus());
         },
         "?": () => (help.value = true),
-        gc: () => go("/clusters"),
-        gr: () => go("/requests"),
-        gm: () => go("/me"),
+        ...Object.fromEntries(SCREENS.flatMap(({ key, path }) => (key ? [[`g${key}`, () => go(path)]] : []))),
       }),
     [],
   );
   const me = session.value;
-  const [title, screen] = shown();
+  const [title, screen] = shown() ?? ["Not found", <Nothing />];
   useEffect(() => {
     document.title = `${title} · Berth`;
   }, [title]);
@@ -51,11 +46,12 @@ function Frame() {
         To the content
       </a>
       <nav aria-label="Screens">
-        <a class="name" href="/clusters">
+        <a class="name" href={HOME}>
           Berth
         </a>
-        <Tab to="/clusters" title="Clusters" />
-        <Tab to="/requests" title="Requests" />
+        {SCREENS.filter((it) => it.key && !it.apart).map((it) => (
+          <Tab key={it.path} to={it.path} title={it.title} />
+        ))}
         <span class="rest" />
         {me?.readOnly && <span class="tag">read-only</span>}
         <span class="hub" title="The hub">
@@ -78,7 +74,7 @@ function Frame() {
 }
 
 function Tab({ to, title }: { to: string; title: string }) {
-  const at = path.value === "/" ? "/clusters" : path.value;
+  const at = path.value === "/" ? HOME : path.value;
   const here = at === to || at.startsWith(`${to}/`);
   return (
     <a href={to} aria-current={here ? "page" : undefined}>
@@ -87,30 +83,12 @@ function Tab({ to, title }: { to: string; title: string }) {
   );
 }
 
-function shown() {
-  const parts = path.value.split("/").filter((it) => it !== "");
-  const name = parts[1];
-  if (parts[0] === "clusters" && name !== undefined && parts.length === 2) {
-    const decoded = decode(name);
-    return [decoded, <Cluster name={decoded} />] as const;
-  }
-  if (parts.length === 0 || path.value === "/clusters") return ["Clusters", <Clusters />] as const;
-  if (path.value === "/requests") return ["Requests", <Requests />] as const;
-  if (path.value === "/me") return ["You", <Me />] as const;
-  const nothing = (
+function Nothing() {
+  return (
     <Empty title="There is no such page.">
-      <a href="/clusters">All clusters</a>
+      <a href={HOME}>To the first page</a>
     </Empty>
   );
-  return ["Not found", nothing] as const;
-}
-
-function decode(part: string): string {
-  try {
-    return decodeURIComponent(part);
-  } catch {
-    return part;
-  }
 }
 
 const root = document.getElementById("app");

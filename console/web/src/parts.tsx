@@ -90,6 +90,17 @@ export function Notes({ notes }: { notes: string[] }) {
 
 /** Says what is not fresh, and since when. Nothing if all is well. */
 export function Freshness({ hub }: { hub: HubAnswer | undefined }) {
+  const refused = link.value.refused;
+  if (refused) {
+    return (
+      <div class="banner" role="status">
+        <strong>
+          The console has refused this for <Ago at={new Date(link.value.since).toISOString()} />.
+        </strong>{" "}
+        {refused.message} {refused.remedy}
+      </div>
+    );
+  }
   if (link.value.lost) {
     return (
       <div class="banner" role="status">

@@ -1,58 +1,87 @@
-// One stream of events for the tab. It comes back by itself, and says since when it is away.
+// One stream of events for the tab. It comes back by itself, and says since when it is away. It is read by fetch, since an EventSource
+// says nothing of why a server refuses it.
 import { signal } from "@preact/signals";
-import { call, session } from "./api";
+import type { Failure } from "./answers";
+import { Refused, failureOf, request } from "./api";
 
-/** The state of the stream, and since when. */
-export const link = signal<{ lost: boolean; since: number }>({ lost: false, since: Date.now() });
+/** The state of the stream, since when, and what the server said if it refused it. */
+export const link = signal<{ lost: boolean; since: number; refused?: Failure | undefined }>({ lost: false, since: Date.now() });
 
 type Handlers = Record<string, (data: never) => void>;
 
 const FIRST_PAUSE = 1_000;
 const LONGEST_PAUSE = 15_000;
+/** The server says something every 15 seconds. */
+const LONGEST_SILENCE = 40_000;
 
 let close = () => {};
 
 /** Opens the stream of a screen, in the place of the one before. Returns what closes it. */
 export function open(query: Record<string, string>, handlers: Handlers): () => void {
   close();
-  let source: EventSource | undefined;
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  let pause = FIRST_PAUSE;
-  let ended = false;
-
-  const begin = () => {
-    source = new EventSource(`/api/stream?${new URLSearchParams(query)}`);
-    source.onopen = () => {
-      pause = FIRST_PAUSE;
-      if (link.value.lost) link.value = { lost: false, since: Date.now() };
-    };
-    for (const [name, handle] of Object.entries(handlers)) {
-      source.addEventListener(name, (event) => handle(JSON.parse((event as MessageEvent<string>).data) as never));
-    }
-    source.onerror = () => {
-      // The browser's own repetition has a fixed pause, and gives up when the server refuses.
-      source?.close();
-      if (ended) return;
-      if (!link.value.lost) link.value = { lost: true, since: Date.now() };
-      timer = setTimeout(again, pause + Math.random() * pause);
-      pause = Math.min(pause * 2, LONGEST_PAUSE);
-    };
-  };
-  const again = async () => {
-    // A stream says nothing about its refusal; this call does, and leads to the sign-in.
-    try {
-      await call("GET", "/api/session");
-    } catch {
-      if (session.value === null) return;
-    }
-    if (!ended) begin();
-  };
-  begin();
-  const mine = () => {
-    ended = true;
-    clearTimeout(timer);
-    source?.close();
-  };
+  const closed = new AbortController();
+  const mine = () => closed.abort();
+  void follow(`/api/stream?${new URLSearchParams(query)}`, handlers, closed.signal);
   close = mine;
   return mine;
+}
+
+async function follow(path: string, handlers: Handlers, closed: AbortSignal): Promise<void> {
+  let pause = FIRST_PAUSE;
+  while (!closed.aborted) {
+    let refused: Failure | undefined;
+    try {
+      await read(path, handlers, closed, () => {
+        pause = FIRST_PAUSE;
+        if (link.value.lost) link.value = { lost: false, since: Date.now() };
+      });
+    } catch (error) {
+      if (error instanceof Refused && error.failure.code !== 0) refused = failureOf(error);
+    }
+    // Without a session the sign-in is shown.
+    if (closed.aborted || refused?.code === 401) return;
+    const since = link.value.lost ? link.value.since : Date.now();
+    link.value = { lost: true, since, refused };
+    await wait(pause + Math.random() * pause, closed);
+    pause = Math.min(pause * 2, LONGEST_PAUSE);
+  }
+}
+
+/** Reads one stream to its end. */
+async function read(path: string, handlers: Handlers, closed: AbortSignal, begun: () => void): Promise<void> {
+  const silence = new AbortController();
+  const response = await request("GET", path, undefined, AbortSignal.any([closed, silence.signal]));
+  if (!response.body) return;
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let timer = setTimeout(() => silence.abort(), LONGEST_SILENCE);
+  begun();
+  let text = "";
+  try {
+    for (;;) {
+      const { value, done } = await reader.read();
+      if (done) return;
+      clearTimeout(timer);
+      timer = setTimeout(() => silence.abort(), LONGEST_SILENCE);
+      const events = (text + value).split("\n\n");
+      text = events.pop() ?? "";
+      if (!closed.aborted) events.forEach((event) => tell(event, handlers));
+    }
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** An event of lines such as `event: NAME` and `data: JSON`. The server writes JSON in one line. */
+function tell(event: string, handlers: Handlers): void {
+  const lines = event.split("\n");
+  const field = (name: string) => lines.find((line) => line.startsWith(`${name}: `))?.slice(name.length + 2);
+  const [name, data] = [field("event"), field("data")];
+  if (name !== undefined && data !== undefined) handlers[name]?.(JSON.parse(data) as never);
+}
+
+function wait(milliseconds: number, closed: AbortSignal): Promise<void> {
+  return new Promise((done) => {
+    const timer = setTimeout(done, milliseconds);
+    closed.addEventListener("abort", () => (clearTimeout(timer), done()), { once: true });
+  });
 }

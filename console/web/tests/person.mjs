@@ -19,7 +19,8 @@ export async function tab() {
   const context = await browser.newContext({ viewport: SIZES.desk, reducedMotion: "reduce" });
   await context.grantPermissions(["clipboard-read", "clipboard-write"]);
   const page = await context.newPage();
-  page.setDefaultTimeout(20_000);
+  // The machine may have much else to do.
+  page.setDefaultTimeout(60_000);
   page.on("pageerror", (error) => wrong.push(`error: ${error}`));
   page.on("console", (line) => {
     // The browser itself reports refused and failed requests.

@@ -41,7 +41,7 @@ async function signsIn() {
 }
 
 async function findsClusters(page) {
-  await page.getByRole("link", { name: PENDING, exact: true }).waitFor();
+  await page.getByRole("region", { name: "Table of clusters" }).waitFor();
   await looks(page, "clusters");
   // By keys alone: search, choose, open, and back.
   await page.keyboard.press("/");
@@ -109,14 +109,16 @@ async function follows(page) {
   await looks(page, "away");
   await page.unroute("**/api/stream*");
   await page.getByText("The console has not answered for").waitFor({ state: "detached" });
-  await page.getByRole("link", { name: PENDING, exact: true }).waitFor();
+  await page.getByLabel("Search clusters").fill(PENDING);
+  await isAlone(page, PENDING);
 }
 
 /** The console ends: what was seen stays, with the words that it is not fresh. */
 async function ends() {
   const page = await tab();
   await page.goto(env("CONSOLE_ENDS"));
-  await page.getByRole("link", { name: PENDING, exact: true }).waitFor();
+  await page.getByLabel("Search clusters").fill(PENDING);
+  await isAlone(page, PENDING);
   process.kill(Number(env("CONSOLE_ENDS_PID")));
   await said(page, "The console has not answered for");
   await page.getByRole("link", { name: PENDING, exact: true }).waitFor();

@@ -3,34 +3,16 @@ import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 import { Actions } from "../actions";
-import type { ClusterAnswer, ClusterEvent, ErrorAnswer, EventsAnswer, Failure, Handshake, HubAnswer, Step, YamlAnswer } from "../answers";
+import { Shown, useAnswer, useCommand } from "../answered";
+import type { ClusterAnswer, ClusterEvent, EventsAnswer, Failure, Handshake, Step, YamlAnswer } from "../answers";
 import { call, failureOf } from "../api";
-import { onKeys } from "../keys";
-import { Badge, Command, Freshness, Loading, Notes, Wrong, copy } from "../parts";
-import { open } from "../stream";
+import { Badge, Command, Notes, Wrong } from "../parts";
 import { Ago, now, span } from "../time";
 
 export function Cluster({ name }: { name: string }) {
-  const answer = useSignal<ClusterAnswer | undefined>(undefined);
-  const hub = useSignal<HubAnswer | undefined>(undefined);
-  const failure = useSignal<Failure | undefined>(undefined);
-  useEffect(() => {
-    answer.value = undefined;
-    failure.value = undefined;
-    return open(
-      { screen: "cluster", name },
-      {
-        hub: (it: HubAnswer) => (hub.value = it),
-        answer: (it: ClusterAnswer) => {
-          answer.value = it;
-          failure.value = undefined;
-        },
-        failure: (it: ErrorAnswer) => (failure.value = it.error),
-      },
-    );
-  }, [name]);
-  useEffect(() => onKeys({ c: () => void copy(`berth get clusters ${name} -o yaml`) }), [name]);
-  const it = answer.value;
+  const answered = useAnswer<ClusterAnswer>({ screen: "cluster", name });
+  useCommand(`berth get clusters ${name} -o yaml`);
+  const it = answered.answer.value;
   return (
     <section class="cluster">
       <header class="bar">
@@ -57,10 +39,7 @@ export function Cluster({ name }: { name: string }) {
         </div>
         {it && <Actions name={name} offers={it.actions} />}
       </header>
-      <Freshness hub={hub.value} />
-      {failure.value && <Wrong failure={failure.value} />}
-      {!it && !failure.value && <Loading />}
-      {it && <Whole it={it} />}
+      <Shown of={answered}>{(it) => <Whole it={it} />}</Shown>
     </section>
   );
 }

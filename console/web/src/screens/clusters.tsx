@@ -96,10 +96,7 @@ export function Clusters() {
           const name = row(chosen.value)?.name;
           if (name !== undefined) go(clusterPath(name));
         },
-        c: () => {
-          const sorting = params.value.get("sort");
-          void copy(`berth get clusters${sorting === null ? "" : "   # sorted in the console"}`);
-        },
+        c: () => void copy("berth get clusters"),
       }),
     [],
   );

@@ -1,50 +1,37 @@
 // Who asks to be managed: clusters and CSRs that wait for a decision.
-import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
 import { Actions } from "../actions";
-import type { CsrAnswer, CsrStanding, ErrorAnswer, Failure, HubAnswer, PendingCluster, RequestsAnswer } from "../answers";
-import { onKeys } from "../keys";
-import { Empty, Freshness, Loading, Notes, Wrong, copy } from "../parts";
+import { Shown, useAnswer, useCommand } from "../answered";
+import type { CsrAnswer, CsrStanding, PendingCluster, RequestsAnswer } from "../answers";
+import { Empty, Notes } from "../parts";
 import { clusterPath } from "../router";
-import { open } from "../stream";
 import { Ago } from "../time";
 
 export function Requests() {
-  const answer = useSignal<RequestsAnswer | undefined>(undefined);
-  const hub = useSignal<HubAnswer | undefined>(undefined);
-  const failure = useSignal<Failure | undefined>(undefined);
-  useEffect(
-    () =>
-      open(
-        { screen: "requests" },
-        {
-          hub: (it: HubAnswer) => (hub.value = it),
-          answer: (it: RequestsAnswer) => (answer.value = it),
-          failure: (it: ErrorAnswer) => (failure.value = it.error),
-        },
-      ),
-    [],
-  );
-  useEffect(() => onKeys({ c: () => void copy("berth get pending") }), []);
-  const it = answer.value;
-  const isEmpty = it && it.clusters.length === 0 && it.strays.length === 0;
+  const answered = useAnswer<RequestsAnswer>({ screen: "requests" });
+  useCommand("berth get pending");
   return (
     <section class="requests">
       <header class="bar">
         <h1>Requests</h1>
       </header>
-      <Freshness hub={hub.value} />
-      {failure.value && <Wrong failure={failure.value} />}
-      {!it && !failure.value && hub.value?.state !== "refused" && <Loading />}
-      {it && <Notes notes={it.notes} />}
+      <Shown of={answered}>{(it) => <All it={it} />}</Shown>
+    </section>
+  );
+}
+
+function All({ it }: { it: RequestsAnswer }) {
+  const isEmpty = it.clusters.length === 0 && it.strays.length === 0;
+  return (
+    <>
+      <Notes notes={it.notes} />
       {isEmpty && (
         <Empty title="Nobody waits.">
           <p>New clusters appear here by themselves. The command for one: berth get token</p>
         </Empty>
       )}
-      {it?.clusters.map((cluster) => <Pending key={cluster.name} it={cluster} />)}
-      {it && it.more > 0 && <p class="hint">{it.more} more are not shown: berth get pending</p>}
-      {it && it.strays.length > 0 && (
+      {it.clusters.map((cluster) => <Pending key={cluster.name} it={cluster} />)}
+      {it.more > 0 && <p class="hint">{it.more} more are not shown: berth get pending</p>}
+      {it.strays.length > 0 && (
         <section class="card" aria-labelledby="strays">
           <h2 id="strays">CSRs of clusters that do not exist</h2>
           {it.strays.map((csr) => (
@@ -52,7 +39,7 @@ export function Requests() {
           ))}
         </section>
       )}
-    </section>
+    </>
   );
 }
 

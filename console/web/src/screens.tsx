@@ -1,0 +1,51 @@
+// The screens: the address of each, its tab and key, and what it shows.
+import type { VNode } from "preact";
+import { path } from "./router";
+import { Cluster } from "./screens/cluster";
+import { Clusters } from "./screens/clusters";
+import { Me } from "./screens/me";
+import { Requests } from "./screens/requests";
+
+interface Screen {
+  /** Parts that begin with a colon are names. */
+  path: string;
+  /** Its title, if it has no name. */
+  title: string;
+  /** The key after g. Screens with one have a tab. */
+  key?: string;
+  /** It has its own place in the frame. */
+  apart?: boolean;
+  show: (...names: string[]) => VNode;
+}
+
+export const SCREENS: Screen[] = [
+  { path: "/clusters", title: "Clusters", key: "c", show: () => <Clusters /> },
+  { path: "/clusters/:name", title: "Cluster", show: (name = "") => <Cluster name={name} /> },
+  { path: "/requests", title: "Requests", key: "r", show: () => <Requests /> },
+  { path: "/me", title: "You", key: "m", apart: true, show: () => <Me /> },
+];
+
+/** The screen of `/`. */
+export const HOME = "/clusters";
+
+/** The title and the screen of the address. */
+export function shown(): [string, VNode] | undefined {
+  const at = parts(path.value === "/" ? HOME : path.value);
+  for (const screen of SCREENS) {
+    const of = parts(screen.path);
+    if (of.length !== at.length || !of.every((it, index) => it.startsWith(":") || it === at[index])) continue;
+    const names = at.filter((_, index) => of[index]?.startsWith(":")).map(decode);
+    return [names.at(-1) ?? screen.title, screen.show(...names)];
+  }
+  return undefined;
+}
+
+const parts = (path: string) => path.split("/").filter((it) => it !== "");
+
+function decode(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
