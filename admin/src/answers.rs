@@ -3,6 +3,8 @@
 //!
 //! Every call is made as the user of the [`Hub`], with the deadline of its flags.
 
+mod placement;
+
 use berth_hub::HubApi;
 use berth_lifecycle_core::facts::{CertificateRequest, Cluster, Standing};
 use berth_rules::{Permission, Requirement};
@@ -16,6 +18,7 @@ use crate::deny::deny_one;
 use crate::failure::CommandError;
 use crate::hub::{DryRun, HubArgs, HubConnection, Peer};
 use crate::taint;
+pub use placement::{Explained, PlacementFacts, placement_of};
 
 /// A hub, and the user of the flags.
 #[derive(Clone)]
@@ -200,7 +203,7 @@ impl Hub {
         }))
     }
 
-    /// Returns true if the user may do this by the hub's RBAC. An empty name stands for all objects.
+    /// Returns true if the user may do this by the hub's RBAC. An empty namespace stands for all of them, an empty name for all objects.
     ///
     /// # Errors
     /// Those of the hub.
@@ -208,9 +211,12 @@ impl Hub {
         &self,
         verb: &str,
         (group, resource): (&str, &str),
+        namespace: &str,
         name: &str,
     ) -> Result<bool, Failure> {
-        let attributes = json!({"group": group, "resource": resource, "name": name, "verb": verb});
+        let attributes = json!({
+            "group": group, "resource": resource, "namespace": namespace, "name": name, "verb": verb,
+        });
         Ok(self.0.review_self(&attributes).await?["allowed"] == true)
     }
 
@@ -219,10 +225,7 @@ impl Hub {
     /// # Errors
     /// The cluster does not exist, or the hub or its gate refuses.
     pub async fn act(&self, action: Action, name: &str, dry_run: bool) -> Result<Done, Failure> {
-        let dry_run = match dry_run {
-            true => DryRun::Server,
-            false => DryRun::None,
-        };
+        let dry_run = DryRun::of(dry_run);
         match action {
             Action::Accept => self.accept(name, dry_run).await,
             Action::Deny => {

@@ -7,7 +7,7 @@ pub(crate) mod create;
 mod debug;
 mod explain;
 mod gather;
-mod manifest;
+pub(crate) mod manifest;
 mod one;
 mod served;
 mod text;
@@ -21,7 +21,8 @@ use clap::Subcommand;
 use jiff::Timestamp;
 
 pub use debug::placement_debug;
-pub(crate) use gather::placements_of;
+pub(crate) use gather::{Needs, placements_of, read};
+pub(crate) use text::bind_hint;
 
 /// A command about placements, with its arguments.
 #[derive(Debug, Subcommand)]

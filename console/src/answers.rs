@@ -7,6 +7,7 @@ mod cluster;
 mod clusters;
 mod failure;
 mod hub;
+mod placement;
 mod requests;
 mod session;
 mod typescript;
@@ -19,6 +20,10 @@ pub use cluster::{
 pub use clusters::{ClusterRow, Counts, Delta, State, Window};
 pub use failure::{ErrorAnswer, Failure, Missing};
 pub use hub::{Connection, HubAnswer};
+pub use placement::{
+    ChangedCluster, FunnelStep, GroupCount, PlacedCluster, PlacementAnswer, PlacementRequest,
+    PlacementRow, PlacementState, PlacementsAnswer, ResultCount, Selection, WhatIfAnswer,
+};
 pub use requests::{CsrAnswer, CsrStanding, PendingCluster, RequestsAnswer};
 pub use session::{CodeRequest, SessionAnswer};
 pub use typescript::typescript;

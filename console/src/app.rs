@@ -12,8 +12,9 @@ use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 
 use crate::guard::Guard;
-use crate::live::{Csrs, Kind, Tasks};
+use crate::live::{Csrs, DecisionFact, Kind, Objects, PlacementFact, Tasks};
 use crate::rights::Rights;
+use crate::routes::LastFacts;
 use crate::sessions::{Secret, SessionId, Sessions};
 use crate::table::Table;
 
@@ -44,6 +45,9 @@ pub(crate) struct App {
     pub(crate) session_ends: watch::Sender<u64>,
     pub(crate) clusters: Kind<Table>,
     pub(crate) csrs: Kind<Csrs>,
+    pub(crate) placements: Kind<Objects<PlacementFact>>,
+    pub(crate) decisions: Kind<Objects<DecisionFact>>,
+    pub(crate) last_facts: LastFacts,
     pub(crate) rights: Rights,
     pub(crate) asking: Semaphore,
     pub(crate) tasks: Tasks,
@@ -62,6 +66,9 @@ impl App {
             session_ends: watch::Sender::new(0),
             clusters: Kind::new(hub.clone(), tasks.clone()),
             csrs: Kind::new(hub.clone(), tasks.clone()),
+            placements: Kind::new(hub.clone(), tasks.clone()),
+            decisions: Kind::new(hub.clone(), tasks.clone()),
+            last_facts: LastFacts::default(),
             rights: Rights::new(hub.clone()),
             asking: Semaphore::new(AT_ONCE),
             settings,

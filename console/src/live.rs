@@ -5,6 +5,7 @@
 //! - While the hub is away, what was known stays, and [`Kind::connection`] says since when.
 
 mod csrs;
+mod placements;
 mod store;
 
 use std::collections::HashSet;
@@ -19,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub(crate) use csrs::{CsrObject, Csrs};
+pub(crate) use placements::{DecisionFact, PlacementFact};
 use store::key;
 pub(crate) use store::{Fact, Objects, Store};
 

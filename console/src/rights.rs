@@ -21,13 +21,18 @@ const MOST_KEPT: usize = 1000;
 /// The smallest role of an installation that may change clusters.
 const CHANGES: &str = "open-cluster-management:berth:accept";
 
-/// A right on one cluster; on all of them if the name is empty.
+/// The smallest role of an installation that may change placements. Kubernetes' role edit contains it.
+const EDITS: &str = "open-cluster-management:berth:edit";
+
+/// A right on one cluster, or on all of them if the name is empty; or in a namespace.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Right {
     /// To accept and to deny it, as the gate asks.
     Accept(String),
     /// To change it, by RBAC.
     Change(String),
+    /// To replace the placements of a namespace, by RBAC.
+    Placements(String),
 }
 
 /// The rights of the user.
@@ -133,8 +138,13 @@ impl Rights {
             }
             Right::Change(name) => {
                 let resource = (groups::CLUSTER, groups::MANAGED_CLUSTERS);
-                let may = self.hub.may("patch", resource, name).await?;
+                let may = self.hub.may("patch", resource, "", name).await?;
                 Ok((!may).then(|| Missing::of_change(name, user)))
+            }
+            Right::Placements(namespace) => {
+                let resource = (groups::CLUSTER, groups::PLACEMENTS);
+                let may = self.hub.may("update", resource, namespace, "").await?;
+                Ok((!may).then(|| Missing::of_placements(namespace, user)))
             }
         }
     }
@@ -165,6 +175,26 @@ impl Missing {
         Self {
             permission: permission.into(),
             role: Some(CHANGES.into()),
+            command: command.into(),
+        }
+    }
+
+    fn of_placements(namespace: &str, user: &str) -> Self {
+        let permission = format!(
+            "verb \"update\" on {} in API group {}, namespace {}",
+            groups::PLACEMENTS,
+            groups::CLUSTER,
+            Quoted(namespace)
+        );
+        let command = format!(
+            "kubectl create rolebinding {} -n {} --clusterrole={EDITS} {}",
+            ShellWord(&format!("{EDITS}:{user}")),
+            ShellWord(namespace),
+            Flag("--user", user),
+        );
+        Self {
+            permission: permission.into(),
+            role: Some(EDITS.into()),
             command: command.into(),
         }
     }

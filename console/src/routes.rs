@@ -1,5 +1,6 @@
 //! The routes. A request passes the guard, and for all of `/api` but the sign-in the session, before anything else is looked at.
 
+mod placements;
 mod session;
 
 use std::sync::Arc;
@@ -25,6 +26,7 @@ use crate::respond::{Refused, json};
 use crate::screens::{details, events, offers};
 use crate::sessions::{NoStream, Secret, SessionId};
 use crate::stream::{self, requests::RequestsScreen};
+pub(crate) use placements::LastFacts;
 
 /// Upper bound on the bytes of a body.
 const LARGEST_REQUEST: usize = 4096;
@@ -45,6 +47,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .route("/api/clusters/{name}/yaml", get(yaml))
         .route("/api/clusters/{name}/events", get(cluster_events))
         .route("/api/clusters/{name}/{act}", post(act))
+        .merge(placements::routes())
         .layer(from_fn_with_state(Arc::clone(&app), with_session));
     Router::new()
         .merge(signed_in)
@@ -115,8 +118,12 @@ fn session_of(parts: &Parts) -> Result<SessionId, Refused> {
 
 /// Reads a body of JSON.
 async fn body<T: DeserializeOwned>(body: Body) -> Result<T, Refused> {
-    let bytes = to_bytes(body, LARGEST_REQUEST).await.map_err(|_| {
-        let why = format!("the body cannot be received, or has more than {LARGEST_REQUEST} bytes");
+    body_within(body, LARGEST_REQUEST).await
+}
+
+async fn body_within<T: DeserializeOwned>(body: Body, largest: usize) -> Result<T, Refused> {
+    let bytes = to_bytes(body, largest).await.map_err(|_| {
+        let why = format!("the body cannot be received, or has more than {largest} bytes");
         Refused::new(StatusCode::PAYLOAD_TOO_LARGE, "TooLarge", why)
     })?;
     serde_json::from_slice(&bytes).map_err(|error| {
@@ -205,12 +212,10 @@ async fn act(
         _ => return Err(no_such().await),
     };
     let asked: ActionRequest = body(request.into_body()).await?;
-    if app.settings.read_only {
-        let refused = Refused::new(StatusCode::FORBIDDEN, "ReadOnly", offers::READ_ONLY);
-        return Err(refused.remedy("start berth console without --read-only"));
-    }
+    may_write(&app)?;
     let _asking = app.asking.acquire().await;
-    let done = carry_out(&app, action, &name, asked.dry_run).await;
+    let (hub, of, dry_run) = (app.hub.clone(), name.clone(), asked.dry_run);
+    let done = carried_out(async move || hub.act(action, &of, dry_run).await).await;
     let done = match done {
         Ok(done) => done,
         Err(failure) => {
@@ -233,11 +238,22 @@ async fn act(
     }))
 }
 
+/// # Errors
+/// The console was started with `--read-only`.
+fn may_write(app: &App) -> Result<(), Refused> {
+    if app.settings.read_only {
+        let refused = Refused::new(StatusCode::FORBIDDEN, "ReadOnly", offers::READ_ONLY);
+        return Err(refused.remedy("start berth console without --read-only"));
+    }
+    Ok(())
+}
+
 /// The commands' futures stay on the thread that they began on, so each gets one.
-async fn carry_out(app: &App, action: Action, name: &str, dry_run: bool) -> Result<Done, Failure> {
-    let (hub, name) = (app.hub.clone(), name.to_owned());
+async fn carried_out(
+    action: impl AsyncFnOnce() -> Result<Done, Failure> + Send + 'static,
+) -> Result<Done, Failure> {
     let runtime = Handle::current();
-    let acted = spawn_blocking(move || runtime.block_on(hub.act(action, &name, dry_run)));
+    let acted = spawn_blocking(move || runtime.block_on(action()));
     acted.await.unwrap_or_else(|error| {
         Err(Failure {
             message: format!("the action was stopped: {error}"),

@@ -3,4 +3,6 @@
 pub(crate) mod details;
 pub(crate) mod events;
 pub(crate) mod offers;
+pub(crate) mod placement;
+pub(crate) mod placements;
 pub(crate) mod requests;

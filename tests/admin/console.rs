@@ -1,6 +1,7 @@
 //! `berth console`: its server, from outside, by plain HTTP.
 
 mod browser;
+mod placements;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;

@@ -28,6 +28,14 @@ pub(crate) enum DryRun {
 // === impl DryRun ===
 
 impl DryRun {
+    /// A dry run of the hub, or a write.
+    pub(crate) fn of(dry_run: bool) -> Self {
+        match dry_run {
+            true => Self::Server,
+            false => Self::None,
+        }
+    }
+
     /// Returns the suffix of a line about a write.
     pub(crate) fn suffix(self) -> &'static str {
         match self {
@@ -131,6 +139,27 @@ impl HubConnection {
             None => urls::<K>(namespace).patch(name, &params, &patch),
             Some(sub) => urls::<K>(namespace).patch_subresource(sub, name, &params, &patch),
         };
+        self.ask(call(request)?).await
+    }
+
+    /// Replaces an object, and returns the result. With [`DryRun::Client`] nothing is sent, and the result is `null`.
+    pub(crate) async fn replace<K>(
+        &self,
+        namespace: Option<&str>,
+        name: &str,
+        object: &(impl Serialize + Sync),
+        dry_run: DryRun,
+    ) -> Result<Value, CommandError>
+    where
+        K: Resource<DynamicType = ()>,
+    {
+        checked::<K>(namespace, Some(name))?;
+        if dry_run == DryRun::Client {
+            return Ok(Value::Null);
+        }
+        let body = serde_json::to_vec(object)
+            .map_err(|error| CommandError::Unreadable(error.to_string()))?;
+        let request = urls::<K>(namespace).replace(name, &writes(dry_run), body);
         self.ask(call(request)?).await
     }
 

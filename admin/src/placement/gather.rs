@@ -45,9 +45,9 @@ pub(super) struct OriginArgs {
 
 /// What a placement reads besides clusters, sets and bindings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Needs {
+pub(crate) struct Needs {
     /// CEL expressions, which read whole clusters.
-    pub(super) cel: bool,
+    cel: bool,
     /// AddOnPlacementScores.
     scores: bool,
     /// The PlacementDecisions of all placements.
@@ -177,7 +177,7 @@ impl Origin {
 }
 
 /// Reads what placements of these namespaces depend on. Also returns what is missing because of the user's rights.
-pub(super) async fn read(
+pub(crate) async fn read(
     hub: &HubConnection,
     namespaces: &[&str],
     needs: Needs,
@@ -331,7 +331,7 @@ pub(super) async fn controller(hub: &HubConnection, now: jiff::Timestamp) -> Str
 // === impl Needs ===
 
 impl Needs {
-    pub(super) fn of(placement: &Placement) -> Self {
+    pub(crate) fn of(placement: &Placement) -> Self {
         let spec = &placement.spec;
         let cel = spec.predicates.iter().any(|it| {
             let selector = &it.required_cluster_selector.cel_selector;
@@ -358,7 +358,7 @@ impl Needs {
         }
     }
 
-    pub(super) fn and(self, other: Self) -> Self {
+    pub(crate) fn and(self, other: Self) -> Self {
         Self {
             cel: self.cel || other.cel,
             scores: self.scores || other.scores,

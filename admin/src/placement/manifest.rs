@@ -34,8 +34,24 @@ pub(super) async fn placements(
     Ok(placements)
 }
 
+/// Returns the only document of a YAML or JSON text.
+pub(crate) fn document(text: &str) -> Result<Value, Vec<String>> {
+    let documents = berth_review::documents(text).map_err(|error| vec![error.to_string()])?;
+    let number = documents.len();
+    let mut documents = documents.into_iter();
+    match (documents.next(), number) {
+        (Some(mut only), 1) => {
+            drop_nulls(&mut only);
+            Ok(only)
+        }
+        _ => Err(vec![format!(
+            "expected one Placement, found {number} documents"
+        )]),
+    }
+}
+
 /// Returns the Placement, or all its mistakes.
-fn placement(mut object: Value, namespace: &str) -> Result<Placement, Vec<String>> {
+pub(crate) fn placement(mut object: Value, namespace: &str) -> Result<Placement, Vec<String>> {
     let text = |field: &str| object[field].as_str().unwrap_or_default().to_owned();
     let (api_version, kind) = (text("apiVersion"), text("kind"));
     let wanted = format!("{}/v1beta1", groups::CLUSTER);
@@ -209,6 +225,22 @@ mod tests {
             ),
         ] {
             assert_eq!(read(spec.clone()).unwrap_err(), expected, "{spec}");
+        }
+    }
+
+    #[test]
+    fn a_text_has_one_document() {
+        assert_eq!(document("---\na: 1\nb: null\n"), Ok(json!({"a": 1})));
+        for (text, expected) in [
+            ("", "expected one Placement, found 0 documents"),
+            (
+                "a: 1\n---\nb: 1",
+                "expected one Placement, found 2 documents",
+            ),
+            ("a: [", "not YAML: "),
+        ] {
+            let faults = document(text).unwrap_err();
+            assert!(faults[0].starts_with(expected), "{text:?}: {faults:?}");
         }
     }
 

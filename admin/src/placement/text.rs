@@ -280,7 +280,7 @@ fn stored(explanation: &Explanation, controller: Option<&str>) -> Vec<String> {
 }
 
 /// The command that binds a set to the namespace, if none that the placement can select from is bound.
-pub(super) fn bind_hint(
+pub(crate) fn bind_hint(
     explanation: &Explanation,
     inventory: &Inventory,
     preferred: &[&str],

@@ -7,7 +7,8 @@ use serde_json::{Map, Value};
 
 use super::{
     ActionAnswer, ActionRequest, ClusterAnswer, CodeRequest, Delta, ErrorAnswer, EventsAnswer,
-    HubAnswer, RequestsAnswer, SessionAnswer, Window, YamlAnswer,
+    HubAnswer, PlacementAnswer, PlacementRequest, PlacementsAnswer, RequestsAnswer, SessionAnswer,
+    WhatIfAnswer, Window, YamlAnswer,
 };
 
 const HEADER: &str = "// Generated. To change it, change console/src/answers and run: BERTH_GENERATE=1 cargo test --test files generated\n";
@@ -23,8 +24,12 @@ pub fn typescript() -> String {
     schemas.subschema_for::<ErrorAnswer>();
     schemas.subschema_for::<EventsAnswer>();
     schemas.subschema_for::<HubAnswer>();
+    schemas.subschema_for::<PlacementAnswer>();
+    schemas.subschema_for::<PlacementRequest>();
+    schemas.subschema_for::<PlacementsAnswer>();
     schemas.subschema_for::<RequestsAnswer>();
     schemas.subschema_for::<SessionAnswer>();
+    schemas.subschema_for::<WhatIfAnswer>();
     schemas.subschema_for::<Window>();
     schemas.subschema_for::<YamlAnswer>();
     let mut text = HEADER.to_owned();

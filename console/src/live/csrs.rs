@@ -40,7 +40,9 @@ impl Csrs {
 impl Fact for CsrObject {
     const RESOURCE: &'static str = "certificatesigningrequests.certificates.k8s.io";
 
-    const MOST: usize = MOST_CSRS;
+    fn most() -> usize {
+        MOST_CSRS
+    }
 
     fn watched() -> Watched<()> {
         let kind = GroupVersionResource {

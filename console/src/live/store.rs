@@ -40,7 +40,7 @@ pub(crate) trait Fact: Sized + Send + Sync + 'static {
     const RESOURCE: &'static str;
 
     /// Upper bound on the objects that are kept. Further ones are not shown.
-    const MOST: usize;
+    fn most() -> usize;
 
     /// The row of the kind. Objects are read by [`Self::read`].
     fn watched() -> Watched<()>;
@@ -68,6 +68,11 @@ impl<F> Objects<F> {
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<F>> {
         self.0.values()
     }
+
+    /// The number of objects.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
 }
 
 impl<F> Default for Objects<F> {
@@ -91,7 +96,7 @@ impl<F: Fact> Store for Objects<F> {
 
     fn insert(&mut self, key: &str, object: Option<F>) {
         match object {
-            Some(fact) if self.0.len() < F::MOST || self.0.contains_key(key) => {
+            Some(fact) if self.0.len() < F::most() || self.0.contains_key(key) => {
                 self.0.insert(key.to_owned(), Arc::new(fact));
             }
             _ => self.remove(key),

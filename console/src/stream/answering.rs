@@ -91,6 +91,11 @@ impl Changes {
         let each = self.0.iter_mut().map(|it| Box::pin(it.changed()));
         // The senders live as long as the kinds are open.
         let _ = select_all(each).await;
+        self.seen();
+    }
+
+    /// All changes until now are seen.
+    pub(crate) fn seen(&mut self) {
         for kind in &mut self.0 {
             kind.mark_unchanged();
         }

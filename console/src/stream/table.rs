@@ -7,10 +7,12 @@ use http::StatusCode;
 
 use super::cluster::ClusterScreen;
 use super::clusters::ClustersScreen;
+use super::placements::{PlacementScreen, PlacementsScreen};
 use super::requests::RequestsScreen;
 use super::{Answers, Screen, Unanswered};
 use crate::app::App;
 use crate::respond::Refused;
+use crate::screens::placement::Chosen;
 use crate::search::Query;
 use crate::table::{MOST_ROWS, Sort, View};
 
@@ -30,7 +32,7 @@ struct Row {
 }
 
 /// The screens.
-const SCREENS: [Row; 3] = [
+const SCREENS: [Row; 5] = [
     Row {
         name: "clusters",
         keys: &["q", "sort", "from", "count"],
@@ -45,6 +47,24 @@ const SCREENS: [Row; 3] = [
         begin: |app, asked| {
             let name = asked.needed("name")?.to_owned();
             Ok(answers(ClusterScreen::new(Arc::clone(app), name)))
+        },
+    },
+    Row {
+        name: "placements",
+        keys: &["q"],
+        begin: |app, asked| Ok(answers(PlacementsScreen::new(app, asked.value("q")))),
+    },
+    Row {
+        name: "placement",
+        keys: &["namespace", "name", "q", "result"],
+        begin: |app, asked| {
+            let chosen = Chosen {
+                part: asked.value("q").to_owned(),
+                result: asked.value("result").to_owned(),
+            };
+            let (namespace, name) = (asked.needed("namespace")?, asked.needed("name")?);
+            let screen = PlacementScreen::new(Arc::clone(app), namespace, name, chosen);
+            Ok(answers(screen))
         },
     },
     Row {

@@ -31,6 +31,14 @@ export interface Capacity {
   resource: string;
 }
 
+/** A cluster that the decisions gain or lose. */
+export interface ChangedCluster {
+  /** The cluster. */
+  name: string;
+  /** Why. */
+  reason: string;
+}
+
 /** A claim or a label. */
 export interface ClaimOrLabel {
   /** Text that others wrote. Control characters and characters that reorder text are escaped, as the commands escape them. */
@@ -224,6 +232,24 @@ export interface Failure {
   remedy?: string;
 }
 
+/** A step of the selection. */
+export interface FunnelStep {
+  /** The number of clusters that are left. */
+  clusters: number;
+  /** What the clusters of this step have, such as "in its sets". */
+  title: string;
+  /** Why the others are not, such as "3 have a taint that it does not tolerate". */
+  without?: string;
+}
+
+/** A group of selected clusters. */
+export interface GroupCount {
+  clusters: number;
+  index: number;
+  /** Text that others wrote. Control characters and characters that reorder text are escaped, as the commands escape them. */
+  name: string;
+}
+
 /** The registration as steps. Each side has those that it carries out. */
 export interface Handshake {
   /** Steps of the agent and the cluster's admins, in order. */
@@ -306,6 +332,91 @@ export interface PendingCluster {
   warnings: string[];
 }
 
+/** What becomes of a cluster. */
+export interface PlacedCluster {
+  /** The PlacementDecision that lists it now. */
+  decision?: string;
+  /** The cluster. */
+  name: string;
+  /** Its place, from 1. */
+  rank?: number;
+  /** Why. */
+  reason: string;
+  /** The result in words. */
+  result: string;
+  /** The sum of the weighted scores. */
+  score?: number;
+  /** It is selected, or kept. */
+  selected: boolean;
+}
+
+/** The event `answer` of `screen=placement`. */
+export interface PlacementAnswer {
+  /** When this was decided. */
+  at: string;
+  /** The clusters that match, the selected ones first. */
+  clusters: PlacedCluster[];
+  /** How what is stored differs from that, in sentences. */
+  differs: string[];
+  /** The number of clusters that match. */
+  matched: number;
+  /** The user may replace it. */
+  mayReplace: boolean;
+  /** What the user lacks for that. */
+  missing?: Missing;
+  /** metadata.name */
+  name: string;
+  /** metadata.namespace */
+  namespace: string;
+  /** Each result, and its number of clusters. */
+  results: ResultCount[];
+  /** The placement as it is now would select this. */
+  selection: Selection;
+  /** Its YAML, to be changed. */
+  yaml: string;
+}
+
+/** `POST /api/placements/{namespace}/{name}/what-if` and `/replace`. */
+export interface PlacementRequest {
+  /** Only ask the hub what would happen. What-if never changes anything. */
+  dryRun?: boolean;
+  /** The whole Placement. */
+  yaml: string;
+}
+
+/** A placement of the list. */
+export interface PlacementRow {
+  /** metadata.name */
+  name: string;
+  /** metadata.namespace */
+  namespace: string;
+  /** The number of selected clusters, as the controller wrote it. */
+  selected: number;
+  /** `spec.clusterSets`; empty if all that are bound to the namespace count. */
+  sets: string[];
+  /** Since when. */
+  since?: string;
+  /** The state. */
+  state: PlacementState;
+  /** `spec.numberOfClusters`; left out if all are wanted. */
+  wanted?: number;
+  /** Why it is in this state. Empty for placements that are satisfied. */
+  why: string;
+}
+
+/** The state of a placement, the worst first. */
+export type PlacementState = "misconfigured" | "unsatisfied" | "new" | "satisfied";
+
+/** The event `answer` of `screen=placements`. */
+export interface PlacementsAnswer {
+  /** The number of those that match. */
+  matched: number;
+  /** Those that match, by namespace and name; those that need a look first. */
+  rows: PlacementRow[];
+  /** The number of all. */
+  total: number;
+}
+
 /** What to do, and at which side. */
 export interface Remedy {
   /** The command. Left out if there is nothing but to wait. */
@@ -326,6 +437,40 @@ export interface RequestsAnswer {
   notes: string[];
   /** CSRs whose cluster does not exist. */
   strays: CsrAnswer[];
+}
+
+/** A result, and its number of clusters. */
+export interface ResultCount {
+  /** The number of clusters. */
+  clusters: number;
+  /** The name, for the key `result` of the stream. */
+  result: string;
+  /** In words. */
+  words: string;
+}
+
+/** What a placement selects: how many clusters each step leaves. */
+export interface Selection {
+  /** The conditions, as they are computed. */
+  conditions: ConditionAnswer[];
+  /** What keeps it from being evaluated, and what the gate refuses. */
+  faults: string[];
+  /** The groups of the selected clusters, if it makes several. */
+  groups: GroupCount[];
+  /** A command that helps if it can select from no set. */
+  hint?: string;
+  /** When the result can change by time alone. */
+  next?: string;
+  /** What is missing because of the user's rights. */
+  notes: string[];
+  /** What is to be said about the sets: bound and not named, named and not bound, bound and missing. */
+  setNotes: string[];
+  /** The sets that it selects from. */
+  sets: string[];
+  /** The steps, each with the number of clusters that it leaves. */
+  steps: FunnelStep[];
+  /** What does not keep it from being evaluated. */
+  warnings: string[];
 }
 
 /** `GET /api/session`: the user, as the hub knows the user. */
@@ -393,6 +538,24 @@ export interface TaintAnswer {
   key: string;
   /** Text that others wrote. Control characters and characters that reorder text are escaped, as the commands escape them. */
   value: string;
+}
+
+/** The answer of what-if. */
+export interface WhatIfAnswer {
+  /** Clusters that are not listed now. */
+  added: ChangedCluster[];
+  /** The mistakes of the YAML, each with its field. With mistakes the rest is left out. */
+  mistakes: string[];
+  /** The number of further ones. */
+  moreAdded: number;
+  /** The number of further ones. */
+  moreRemoved: number;
+  /** Clusters that are listed now, and would not be any more. */
+  removed: ChangedCluster[];
+  /** What the changed placement would select. */
+  selection?: Selection;
+  /** The number of clusters that are listed now and stay. */
+  stay: number;
 }
 
 /** The event `window`: the rows from `from` on. */

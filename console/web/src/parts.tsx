@@ -1,7 +1,9 @@
 // What several screens have: states, failures, commands to copy, notes.
 import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
+import { useRef } from "preact/hooks";
 import type { Failure, HubAnswer, Missing, State } from "./answers";
+import { change, params } from "./router";
 import { link } from "./stream";
 import { Ago } from "./time";
 
@@ -136,5 +138,29 @@ export function Loading() {
     <p class="loading" role="status">
       Reading from the hub…
     </p>
+  );
+}
+
+/** The way back to a list. */
+export function Crumb({ to, title }: { to: string; title: string }) {
+  return (
+    <p class="crumb">
+      <a href={to}>{title}</a>
+    </p>
+  );
+}
+
+/** A text that the address keeps as q. */
+export function Filter({ label, hint }: { label: string; hint: string }) {
+  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
+  const changed = (event: Event) => {
+    const { value } = event.currentTarget as HTMLInputElement;
+    clearTimeout(timer.current);
+    timer.current = setTimeout(() => change({ q: value }), 150);
+  };
+  return (
+    <div class="search">
+      <input id="search" type="search" aria-label={label} value={params.value.get("q") ?? ""} onInput={changed} autocomplete="off" spellcheck={false} placeholder={hint} />
+    </div>
   );
 }

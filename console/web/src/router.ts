@@ -37,3 +37,4 @@ export function follow(event: MouseEvent): void {
 }
 
 export const clusterPath = (name: string) => `/clusters/${encodeURIComponent(name)}`;
+export const placementPath = (namespace: string, name: string) => `/placements/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`;

@@ -4,6 +4,8 @@ import { path } from "./router";
 import { Cluster } from "./screens/cluster";
 import { Clusters } from "./screens/clusters";
 import { Me } from "./screens/me";
+import { Placement } from "./screens/placement";
+import { Placements } from "./screens/placements";
 import { Requests } from "./screens/requests";
 
 interface Screen {
@@ -22,6 +24,8 @@ export const SCREENS: Screen[] = [
   { path: "/clusters", title: "Clusters", key: "c", show: () => <Clusters /> },
   { path: "/clusters/:name", title: "Cluster", show: (name = "") => <Cluster name={name} /> },
   { path: "/requests", title: "Requests", key: "r", show: () => <Requests /> },
+  { path: "/placements", title: "Placements", key: "p", show: () => <Placements /> },
+  { path: "/placements/:namespace/:name", title: "Placement", show: (namespace = "", name = "") => <Placement namespace={namespace} name={name} /> },
   { path: "/me", title: "You", key: "m", apart: true, show: () => <Me /> },
 ];
 

@@ -1,5 +1,6 @@
 // A person at a browser: tabs in which nothing goes wrong unseen, and what is looked at on each screen.
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { createRequire } from "node:module";
 import { readFileSync } from "node:fs";
 import { chromium } from "playwright-core";
@@ -49,3 +50,6 @@ export async function looks(page, name) {
 }
 
 export const said = (page, text) => page.getByText(text).first().waitFor();
+
+/** Runs the program, with the KUBECONFIG of the play. */
+export const berth = (...args) => execFileSync(env("BERTH"), args, { encoding: "utf8" });

@@ -7,12 +7,9 @@
 //   PENDING       a cluster that waits to be accepted
 //   SHOTS         optional: a folder for pictures of each screen
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
-import { browser, env, looks, said, tab, wrong } from "./person.mjs";
+import { berth, browser, env, looks, said, tab, wrong } from "./person.mjs";
 
 const PENDING = env("PENDING");
-
-const berth = (...args) => execFileSync(env("BERTH"), args, { encoding: "utf8" });
 
 /** Until the table has this cluster, and no other one. Other clusters come and go meanwhile. */
 async function isAlone(page, name) {

@@ -22,7 +22,7 @@ const LONGEST: Duration = Duration::from_secs(300);
     clippy::print_stderr,
     reason = "a test that skips itself says so, clippy.toml allows it in test functions"
 )]
-fn stage() -> Option<PathBuf> {
+pub(super) fn stage() -> Option<PathBuf> {
     let web = repository("console/web");
     let starts = |program: &Path| {
         let run = process::Command::new(program)
@@ -45,7 +45,7 @@ fn stage() -> Option<PathBuf> {
 }
 
 /// Plays a file of the folder.
-async fn play(file: &Path, variables: &[(&str, &str)]) {
+pub(super) async fn play(file: &Path, variables: &[(&str, &str)]) {
     let mut node = tokio::process::Command::new("node");
     node.arg(file)
         .envs(variables.iter().copied())

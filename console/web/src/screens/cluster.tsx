@@ -6,7 +6,7 @@ import { Actions } from "../actions";
 import { Shown, useAnswer, useCommand } from "../answered";
 import type { ClusterAnswer, ClusterEvent, EventsAnswer, Failure, Handshake, Step, YamlAnswer } from "../answers";
 import { call, failureOf } from "../api";
-import { Badge, Command, Notes, Wrong } from "../parts";
+import { Badge, Command, Crumb, Notes, Wrong } from "../parts";
 import { Ago, now, span } from "../time";
 
 export function Cluster({ name }: { name: string }) {
@@ -17,9 +17,7 @@ export function Cluster({ name }: { name: string }) {
     <section class="cluster">
       <header class="bar">
         <div>
-          <p class="crumb">
-            <a href="/clusters">Clusters</a>
-          </p>
+          <Crumb to="/clusters" title="Clusters" />
           <h1>
             {name} {it && <Badge state={it.state} />} {it?.cordoned && <span class="tag">cordoned</span>}
           </h1>

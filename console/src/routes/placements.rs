@@ -1,0 +1,111 @@
+//! What a changed placement would select, and the change.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::extract::{Path, Request, State};
+use axum::response::Response;
+use axum::routing::post;
+use berth_admin::answers::{PlacementFacts, placement_of};
+use berth_api::Placement;
+use http::StatusCode;
+use tokio::sync::Mutex;
+
+use super::{body_within, may_write};
+use crate::answers::{ActionAnswer, PlacementRequest, Text};
+use crate::app::App;
+use crate::respond::{Refused, json};
+use crate::screens::placement::{another, mistaken, what_if};
+use crate::stream::placements::{explained, missing};
+
+/// Upper bound on the bytes of a changed placement.
+const LARGEST_PLACEMENT: usize = 256 << 10;
+
+/// What the hub has is used this long for further questions: a person types.
+const FRESH: Duration = Duration::from_secs(10);
+
+/// What the last question was answered with.
+#[derive(Debug, Default)]
+pub(crate) struct LastFacts(Mutex<Option<(Instant, Arc<PlacementFacts>)>>);
+
+/// The routes.
+pub(super) fn routes() -> Router<Arc<App>> {
+    Router::new()
+        .route(
+            "/api/placements/{namespace}/{name}/what-if",
+            post(asked_what_if),
+        )
+        .route("/api/placements/{namespace}/{name}/replace", post(replace))
+}
+
+async fn asked_what_if(
+    State(app): State<Arc<App>>,
+    Path((namespace, name)): Path<(String, String)>,
+    request: Request,
+) -> Result<Response, Refused> {
+    let asked: PlacementRequest = body_within(request.into_body(), LARGEST_PLACEMENT).await?;
+    let placement = match read(&asked.yaml, &namespace, &name) {
+        Ok(placement) => placement,
+        Err(mistakes) => return Ok(json(&mistaken(mistakes))),
+    };
+    let _asking = app.asking.acquire().await;
+    let facts = app.last_facts.of(&app, &placement).await?;
+    Ok(json(&what_if(&explained(facts, placement).await?)))
+}
+
+async fn replace(
+    State(app): State<Arc<App>>,
+    Path((namespace, name)): Path<(String, String)>,
+    request: Request,
+) -> Result<Response, Refused> {
+    let asked: PlacementRequest = body_within(request.into_body(), LARGEST_PLACEMENT).await?;
+    may_write(&app)?;
+    let placement = read(&asked.yaml, &namespace, &name).map_err(|mistakes| {
+        let code = StatusCode::UNPROCESSABLE_ENTITY;
+        Refused::new(code, "Invalid", mistakes.join("\n"))
+    })?;
+    let _asking = app.asking.acquire().await;
+    let dry_run = asked.dry_run;
+    let done = match app.hub.replace_placement(&placement, dry_run).await {
+        Ok(done) => done,
+        Err(failure) if failure.code == 403 => {
+            app.rights.forget();
+            return Err(Refused::from(failure).missing(missing(&app, &namespace).await));
+        }
+        Err(failure) => return Err(failure.into()),
+    };
+    let texts = |lines: Vec<String>| lines.into_iter().map(Text::from).collect();
+    Ok(json(&ActionAnswer {
+        done: texts(done.lines),
+        warnings: texts(done.notes),
+        dry_run,
+        command: "kubectl replace -f placement.yaml".into(),
+    }))
+}
+
+fn read(yaml: &str, namespace: &str, name: &str) -> Result<Placement, Vec<String>> {
+    let placement = placement_of(yaml, namespace)?;
+    match another(&placement, namespace, name) {
+        none if none.is_empty() => Ok(placement),
+        mistakes => Err(mistakes),
+    }
+}
+
+// === impl LastFacts ===
+
+impl LastFacts {
+    /// Returns what a placement is evaluated on, of the hub or of the last question. Questions wait for each other.
+    async fn of(&self, app: &App, placement: &Placement) -> Result<Arc<PlacementFacts>, Refused> {
+        let mut last = self.0.lock().await;
+        if let Some((at, facts)) = &*last
+            && at.elapsed() < FRESH
+            && facts.serves(placement)
+        {
+            return Ok(Arc::clone(facts));
+        }
+        let facts = Arc::new(app.hub.placement_facts(placement).await?);
+        *last = Some((Instant::now(), Arc::clone(&facts)));
+        Ok(facts)
+    }
+}

@@ -1,0 +1,98 @@
+// Why a placement selects its clusters, what a changed one would select, and the change. Needs CONSOLE, CONSOLE_DEV, BERTH and
+// KUBECONFIG as run.mjs does, and the placement app in team-a, which selects one of the clusters c1, c2 and c3 of the set prod.
+import assert from "node:assert/strict";
+import { berth, browser, env, looks, said, tab, wrong } from "./person.mjs";
+
+const steps = (page) => page.getByRole("list", { name: "Steps of the selection" }).first();
+const results = (page) => page.getByRole("group", { name: "Results" });
+
+async function asksWhy(page) {
+  await page.goto(env("CONSOLE"));
+  await page.getByRole("link", { name: "Placements", exact: true }).click();
+  await page.getByRole("row").filter({ hasText: "team-a/app" }).getByText("Satisfied").waitFor();
+  await looks(page, "placements");
+  await page.getByLabel("Search placements").fill("nothing");
+  await said(page, "No placement matches.");
+  await page.getByLabel("Search placements").fill("app");
+  await page.getByRole("link", { name: "team-a/app" }).click();
+  await page.waitForURL(/placements\/team-a\/app$/);
+  await steps(page).getByText("1 cluster is in none of them").waitFor();
+  await steps(page).getByText("2 clusters rank behind: 1 is wanted").waitFor();
+  await results(page).getByRole("button", { name: "1 in no set" }).waitFor();
+  await looks(page, "placement");
+  await results(page).getByRole("button", { name: "1 in no set" }).click();
+  await page.waitForURL(/result=NotInSets/);
+  await page.getByRole("link", { name: "elsewhere" }).waitFor();
+  await page.getByRole("link", { name: "c1" }).waitFor({ state: "detached" });
+  await results(page).getByRole("button", { name: "1 in no set" }).click();
+  await page.keyboard.press("c");
+  assert.equal(await page.evaluate(() => navigator.clipboard.readText()), "berth placement explain app -n team-a");
+}
+
+async function asksWhatIf(page) {
+  await page.getByRole("button", { name: "What if…" }).click();
+  const yaml = page.getByLabel("The placement, to be changed");
+  const before = await yaml.inputValue();
+  await said(page, "No cluster comes, none goes, 1 stays.");
+  await yaml.fill(before.replace("numberOfClusters: 1", "numberOfClusters: 2"));
+  await said(page, "1 cluster comes, none goes, 1 stays.");
+  await looks(page, "what-if");
+  await yaml.fill(before.replace("numberOfClusters: 1", "numberOfCluster: 2"));
+  await said(page, 'spec.numberOfCluster: unknown field; did you mean "numberOfClusters"?');
+  assert.ok(await page.getByRole("button", { name: "Replace…" }).isDisabled());
+  await yaml.fill("a: [");
+  await said(page, "not YAML");
+  await looks(page, "what-if-wrong");
+  await yaml.fill(before.replace("numberOfClusters: 1", "numberOfClusters: 2"));
+  // What others change meanwhile takes nothing away that was typed.
+  berth("cordon", "c3");
+  await results(page).getByRole("button", { name: "1 tainted" }).waitFor();
+  assert.match(await yaml.inputValue(), /numberOfClusters: 2/);
+  await page.getByRole("button", { name: "Replace…" }).click();
+  await said(page, "Nothing is changed yet.");
+  await looks(page, "replace");
+  await page.getByRole("button", { name: "Replace now" }).click();
+  await said(page, 'Placement "app" in namespace team-a replaced');
+  await steps(page).getByText("1 cluster has a taint that it does not tolerate").waitFor();
+  await results(page).getByRole("button", { name: "2 selected" }).waitFor();
+  berth("uncordon", "c3");
+  await results(page).getByRole("button", { name: "1 ranked out" }).waitFor();
+}
+
+/** Somebody else has changed it since the page has read it. */
+async function isLate(page) {
+  await page.getByRole("button", { name: "What if…" }).click();
+  const yaml = page.getByLabel("The placement, to be changed");
+  const old = (await yaml.inputValue()).replace(/resourceVersion: .*/, 'resourceVersion: "1"');
+  await yaml.fill(old.replace("numberOfClusters: 2", "numberOfClusters: 3"));
+  await page.getByRole("button", { name: "Replace…" }).click();
+  await said(page, "somebody else has changed the object");
+  await page.getByRole("button", { name: "Close" }).click();
+}
+
+async function isRefused() {
+  const page = await tab();
+  await page.goto(env("CONSOLE_DEV"));
+  await page.getByRole("heading", { name: "Clusters" }).waitFor();
+  await page.goto(new URL("/placements/team-a/app", page.url()).href);
+  await page.getByRole("button", { name: "What if…" }).click();
+  await page.getByText("Replace: not possible").click();
+  await said(page, 'verb "update" on placements in API group cluster.open-cluster-management.io, namespace "team-a"');
+  await looks(page, "what-if-refused");
+  // A placement that does not exist.
+  await page.goto(new URL("/placements/team-a/lost", page.url()).href);
+  await said(page, 'placements.cluster.open-cluster-management.io "lost" not found in namespace "team-a"');
+  await page.context().close();
+}
+
+try {
+  const page = await tab();
+  await asksWhy(page);
+  await asksWhatIf(page);
+  await isLate(page);
+  await isRefused();
+  assert.deepEqual(wrong, []);
+  console.log("all of it was seen");
+} finally {
+  await browser.close();
+}
