@@ -6,6 +6,7 @@ mod action;
 mod cluster;
 mod clusters;
 mod failure;
+mod fleet;
 mod hub;
 mod placement;
 mod requests;
@@ -19,6 +20,7 @@ pub use cluster::{
 };
 pub use clusters::{ClusterRow, Counts, Delta, State, Window};
 pub use failure::{ErrorAnswer, Failure, Missing};
+pub use fleet::{FleetAnswer, FleetSet, Need, NeedSeverity, Share};
 pub use hub::{Connection, HubAnswer};
 pub use placement::{
     ChangedCluster, FunnelStep, GroupCount, PlacedCluster, PlacementAnswer, PlacementRequest,

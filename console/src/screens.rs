@@ -2,6 +2,7 @@
 
 pub(crate) mod details;
 pub(crate) mod events;
+pub(crate) mod fleet;
 pub(crate) mod offers;
 pub(crate) mod placement;
 pub(crate) mod placements;

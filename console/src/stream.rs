@@ -15,6 +15,7 @@
 mod answering;
 pub(crate) mod cluster;
 mod clusters;
+mod fleet;
 pub(crate) mod placements;
 pub(crate) mod requests;
 mod table;

@@ -149,7 +149,7 @@ impl Shown {
 // === impl Counts ===
 
 impl Counts {
-    fn of(&mut self, state: State) -> &mut usize {
+    pub(crate) fn of(&mut self, state: State) -> &mut usize {
         match state {
             State::Pending => &mut self.pending,
             State::Denied => &mut self.denied,
@@ -160,6 +160,12 @@ impl Counts {
             State::Unknown => &mut self.unknown,
             State::Deleting => &mut self.deleting,
         }
+    }
+
+    /// The number of all.
+    pub(crate) fn sum(&self) -> usize {
+        let in_use = self.joined + self.available + self.unavailable + self.unknown;
+        self.pending + self.denied + self.accepted + in_use + self.deleting
     }
 }
 

@@ -112,7 +112,7 @@ pub(super) async fn run(
 }
 
 /// Returns the reason why clusters cannot be added to the set, or None.
-fn unfit(set: &Item<ManagedClusterSet>) -> Option<String> {
+pub(crate) fn unfit(set: &Item<ManagedClusterSet>) -> Option<String> {
     let name = set.name();
     if let Some(why) = &set.unreadable {
         return Some(format!("Clusterset {name} cannot be read: {why}"));
@@ -151,30 +151,48 @@ async fn clusters(
     }
     let mut known = Known::default();
     for (cluster, mut read) in all {
-        let moved = deciding_again(async || {
-            let item = match read.take() {
-                Some(item) => Some(item),
-                None => hub.get(None, &cluster).await?,
-            };
-            let Some(item) = item else {
-                return Err(known.no_such(hub, &cluster).await);
-            };
-            match due(&item, &args.name) {
-                Due::Nothing { line } => Ok((false, line)),
-                Due::Patch { patch, line } => {
-                    hub.merge::<ManagedCluster>(None, &cluster, None, patch, dry_run)
-                        .await?;
-                    Ok((true, line))
-                }
-            }
-        });
-        match moved.await {
+        let moved = move_one(hub, &cluster, &args.name, dry_run, read.take());
+        let moved = match moved.await {
+            Ok(None) => Err(known.no_such(hub, &cluster).await),
+            Ok(Some(moved)) => Ok(moved),
+            Err(failure) => Err(failure),
+        };
+        match moved {
             Ok((true, line)) => outcomes.done(&cluster, line)?,
             Ok((false, line)) => outcomes.unchanged(&cluster, line)?,
             Err(failure) => outcomes.failed(&cluster, failure)?,
         }
     }
     Ok(())
+}
+
+/// Puts a cluster into a set. Returns whether it was changed, and a line that says so; `None` if it does not exist. `read`: the cluster, if
+/// it was read already.
+pub(crate) async fn move_one(
+    hub: &HubConnection,
+    cluster: &str,
+    set: &str,
+    dry_run: DryRun,
+    mut read: Option<Item<ManagedCluster>>,
+) -> Result<Option<(bool, String)>, CommandError> {
+    deciding_again(async || {
+        let item = match read.take() {
+            Some(item) => Some(item),
+            None => hub.get(None, cluster).await?,
+        };
+        let Some(item) = item else {
+            return Ok(None);
+        };
+        match due(&item, set) {
+            Due::Nothing { line } => Ok(Some((false, line))),
+            Due::Patch { patch, line } => {
+                hub.merge::<ManagedCluster>(None, cluster, None, patch, dry_run)
+                    .await?;
+                Ok(Some((true, line)))
+            }
+        }
+    })
+    .await
 }
 
 /// Returns the change that puts a cluster into the set.

@@ -7,8 +7,8 @@ use serde_json::{Map, Value};
 
 use super::{
     ActionAnswer, ActionRequest, ClusterAnswer, CodeRequest, Delta, ErrorAnswer, EventsAnswer,
-    HubAnswer, PlacementAnswer, PlacementRequest, PlacementsAnswer, RequestsAnswer, SessionAnswer,
-    WhatIfAnswer, Window, YamlAnswer,
+    FleetAnswer, HubAnswer, PlacementAnswer, PlacementRequest, PlacementsAnswer, RequestsAnswer,
+    SessionAnswer, WhatIfAnswer, Window, YamlAnswer,
 };
 
 const HEADER: &str = "// Generated. To change it, change console/src/answers and run: BERTH_GENERATE=1 cargo test --test files generated\n";
@@ -23,6 +23,7 @@ pub fn typescript() -> String {
     schemas.subschema_for::<Delta>();
     schemas.subschema_for::<ErrorAnswer>();
     schemas.subschema_for::<EventsAnswer>();
+    schemas.subschema_for::<FleetAnswer>();
     schemas.subschema_for::<HubAnswer>();
     schemas.subschema_for::<PlacementAnswer>();
     schemas.subschema_for::<PlacementRequest>();

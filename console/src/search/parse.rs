@@ -101,7 +101,8 @@ fn term(word: &Word) -> Result<Term, (usize, String)> {
     let syntax = &text[..unquoted - skipped];
     let asks = if let Some(end) = syntax.find([':', '<', '>', '=']) {
         let rest = at + end + syntax[end..].chars().next().map_or(0, char::len_utf8);
-        keyed(&text[..end], &text[end..], syntax, (at, rest))?
+        let is_quoted = word.quoted_from.is_some();
+        keyed(&text[..end], &text[end..], syntax, is_quoted, (at, rest))?
     } else if text.is_empty() {
         return Err((word.at, "a word is missing".to_owned()));
     } else {
@@ -119,6 +120,7 @@ fn keyed(
     key: &str,
     rest: &str,
     syntax: &str,
+    is_quoted: bool,
     (at, value_at): (usize, usize),
 ) -> Result<Asks, (usize, String)> {
     if key == "version" {
@@ -132,7 +134,8 @@ fn keyed(
         };
         return Err((at, why));
     };
-    if value.is_empty() {
+    // Quotes say that the empty text is meant: set:"" are clusters without a set.
+    if value.is_empty() && !is_quoted {
         return Err((value_at, format!("a value is missing after {key}:")));
     }
     // An = in quotes belongs to the key.

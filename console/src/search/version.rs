@@ -49,6 +49,11 @@ impl Version {
         Some(Self(numbers))
     }
 
+    /// The major and the minor version.
+    pub(crate) fn minor(&self) -> Option<(u64, u64)> {
+        Some((*self.0.first()?, *self.0.get(1)?))
+    }
+
     /// Compares as many numbers as `written` has: 1.33.4 equals 1.33.
     pub(super) fn compare_as_written(&self, written: &Self) -> Ordering {
         let own = self.0.iter().chain(std::iter::repeat(&0));

@@ -7,6 +7,7 @@ use http::StatusCode;
 
 use super::cluster::ClusterScreen;
 use super::clusters::ClustersScreen;
+use super::fleet::FleetScreen;
 use super::placements::{PlacementScreen, PlacementsScreen};
 use super::requests::RequestsScreen;
 use super::{Answers, Screen, Unanswered};
@@ -32,7 +33,12 @@ struct Row {
 }
 
 /// The screens.
-const SCREENS: [Row; 5] = [
+const SCREENS: [Row; 6] = [
+    Row {
+        name: "fleet",
+        keys: &[],
+        begin: |app, _| Ok(answers(FleetScreen::new(app))),
+    },
     Row {
         name: "clusters",
         keys: &["q", "sort", "from", "count"],
@@ -173,7 +179,7 @@ mod tests {
         assert_eq!(read("screen=clusters").unwrap(), "clusters");
         assert_eq!(read("screen=cluster&name=c%2F1").unwrap(), "cluster");
         for (query, words) in [
-            ("", "screen: \"\" is not a screen: screens are clusters, "),
+            ("", "screen: \"\" is not a screen: screens are fleet, "),
             ("screen=nothing", "screen: \"nothing\" is not a screen"),
             (
                 "screen=clusters&x=1",

@@ -232,6 +232,40 @@ export interface Failure {
   remedy?: string;
 }
 
+/** The event `answer` of `screen=fleet`. */
+export interface FleetAnswer {
+  /** The number of cordoned clusters. */
+  cordoned: number;
+  /** The clusters in each state. */
+  counts: Counts;
+  /** The number of further ones. */
+  more: number;
+  /** The number of further sets. */
+  moreSets: number;
+  /** What needs a person, the worst first. */
+  needs: Need[];
+  /** What cannot be seen, and why. */
+  notes: string[];
+  /** How many clusters are in each region, by the claim `region.open-cluster-management.io`. */
+  regions: Share[];
+  /** The clusters of each set; those without a set last, with an empty name. */
+  sets: FleetSet[];
+  /** The number of clusters. */
+  total: number;
+  /** How many clusters run each minor version of Kubernetes, the newest first. */
+  versions: Share[];
+}
+
+/** The clusters of a set. */
+export interface FleetSet {
+  /** The clusters in each state. */
+  counts: Counts;
+  /** The set; empty for clusters without one. */
+  name: string;
+  /** The number of clusters. */
+  total: number;
+}
+
 /** A step of the selection. */
 export interface FunnelStep {
   /** The number of clusters that are left. */
@@ -297,6 +331,21 @@ export interface Missing {
   /** A ClusterRole of an installation that contains it. */
   role?: string;
 }
+
+/** Something that needs a person. */
+export interface Need {
+  /** The page that says more: a path of this console. */
+  link: string;
+  /** How bad it is. */
+  severity: NeedSeverity;
+  /** Since when. */
+  since?: string;
+  /** A sentence. */
+  text: string;
+}
+
+/** How bad it is. */
+export type NeedSeverity = "broken" | "waits";
 
 /** An action that a screen offers. */
 export interface Offer {
@@ -497,6 +546,16 @@ export interface SetAnswer {
   byLabel: boolean;
   /** metadata.name */
   name: string;
+}
+
+/** A part of the fleet. */
+export interface Share {
+  /** The number of clusters. */
+  clusters: number;
+  /** What they share, such as a version. */
+  name: string;
+  /** A query of the screen Clusters that finds them. */
+  query: string;
 }
 
 /** One of the two sides. */

@@ -38,3 +38,6 @@ export function follow(event: MouseEvent): void {
 
 export const clusterPath = (name: string) => `/clusters/${encodeURIComponent(name)}`;
 export const placementPath = (namespace: string, name: string) => `/placements/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`;
+
+/** The clusters that a query finds. */
+export const clustersPath = (query: string) => `/clusters?${new URLSearchParams({ q: query })}`;

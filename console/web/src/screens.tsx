@@ -3,6 +3,7 @@ import type { VNode } from "preact";
 import { path } from "./router";
 import { Cluster } from "./screens/cluster";
 import { Clusters } from "./screens/clusters";
+import { Fleet } from "./screens/fleet";
 import { Me } from "./screens/me";
 import { Placement } from "./screens/placement";
 import { Placements } from "./screens/placements";
@@ -21,6 +22,7 @@ interface Screen {
 }
 
 export const SCREENS: Screen[] = [
+  { path: "/fleet", title: "Fleet", key: "f", show: () => <Fleet /> },
   { path: "/clusters", title: "Clusters", key: "c", show: () => <Clusters /> },
   { path: "/clusters/:name", title: "Cluster", show: (name = "") => <Cluster name={name} /> },
   { path: "/requests", title: "Requests", key: "r", show: () => <Requests /> },
@@ -30,7 +32,7 @@ export const SCREENS: Screen[] = [
 ];
 
 /** The screen of `/`. */
-export const HOME = "/clusters";
+export const HOME = "/fleet";
 
 /** The title and the screen of the address. */
 export function shown(): [string, VNode] | undefined {

@@ -9,6 +9,9 @@ const named = (number) => `many-${String(number).padStart(5, "0")}`;
 async function plays() {
   const page = await tab();
   await page.goto(env("CONSOLE"));
+  await page.getByRole("list", { name: "Clusters by state" }).getByRole("link", { name: COUNT.toLocaleString("en-US") }).first().waitFor();
+  await looks(page, "many-fleet");
+  await page.getByRole("link", { name: "Clusters", exact: true }).click();
   await said(page, named(0));
   await page.getByRole("button", { name: `${COUNT.toLocaleString("en-US")} Pending` }).waitFor();
   await looks(page, "many");

@@ -73,7 +73,7 @@ async function isLate(page) {
 async function isRefused() {
   const page = await tab();
   await page.goto(env("CONSOLE_DEV"));
-  await page.getByRole("heading", { name: "Clusters" }).waitFor();
+  await page.getByRole("heading", { name: "Fleet" }).waitFor();
   await page.goto(new URL("/placements/team-a/app", page.url()).href);
   await page.getByRole("button", { name: "What if…" }).click();
   await page.getByText("Replace: not possible").click();

@@ -30,14 +30,23 @@ async function signsIn() {
   await page.getByRole("alert").waitFor();
   await page.goto("about:blank");
   await page.goto(address.href);
-  await page.getByRole("heading", { name: "Clusters" }).waitFor();
+  await page.getByRole("heading", { name: "Fleet" }).waitFor();
   assert.equal(new URL(page.url()).hash, "", "the code is out of the address");
   const kept = await page.evaluate(() => [document.cookie, localStorage.length, sessionStorage.length]);
   assert.deepEqual(kept, ["", 0, 0], "no script can read the session");
   return page;
 }
 
+/** The fleet says that the cluster waits, or counts it. */
+async function seesTheFleet(page) {
+  await page.getByRole("list", { name: "Clusters by state" }).getByRole("link", { name: /Pending/ }).waitFor();
+  await page.getByRole("region", { name: "What needs you" }).getByText(/waits? to be accepted/).first().waitFor();
+  await looks(page, "fleet");
+}
+
 async function findsClusters(page) {
+  await page.keyboard.press("g");
+  await page.keyboard.press("c");
   await page.getByRole("region", { name: "Table of clusters" }).waitFor();
   await looks(page, "clusters");
   // By keys alone: search, choose, open, and back.
@@ -114,6 +123,7 @@ async function follows(page) {
 async function ends() {
   const page = await tab();
   await page.goto(env("CONSOLE_ENDS"));
+  await page.getByRole("link", { name: "Clusters", exact: true }).first().click();
   await page.getByLabel("Search clusters").fill(PENDING);
   await isAlone(page, PENDING);
   process.kill(Number(env("CONSOLE_ENDS_PID")));
@@ -125,7 +135,8 @@ async function ends() {
 async function isRefused() {
   const page = await tab();
   await page.goto(env("CONSOLE_DEV"));
-  await page.getByRole("heading", { name: "Clusters" }).waitFor();
+  await page.getByRole("heading", { name: "Fleet" }).waitFor();
+  await said(page, "Placements cannot be shown:");
   await page.goto(new URL(`/clusters/${PENDING}`, page.url()).href);
   await page.getByText(/: not possible$/).first().click();
   await said(page, "You lack the permission:");
@@ -134,6 +145,8 @@ async function isRefused() {
 }
 
 async function signsOut(page) {
+  // Keys are for the field while it is typed into.
+  await page.getByRole("heading", { name: "Clusters" }).click();
   await page.keyboard.press("g");
   await page.keyboard.press("m");
   await page.getByRole("heading", { name: "You" }).waitFor();
@@ -148,6 +161,7 @@ async function signsOut(page) {
 
 try {
   const page = await signsIn();
+  await seesTheFleet(page);
   await findsClusters(page);
   await accepts(page);
   await follows(page);
