@@ -4,6 +4,7 @@
 //! Every call is made as the user of the [`Hub`], with the deadline of its flags.
 
 mod placement;
+mod sets;
 
 use berth_hub::HubApi;
 use berth_lifecycle_core::facts::{CertificateRequest, Cluster, Standing};
@@ -19,6 +20,7 @@ use crate::failure::CommandError;
 use crate::hub::{DryRun, HubArgs, HubConnection, Peer};
 use crate::taint;
 pub use placement::{Explained, PlacementFacts, placement_of};
+pub use sets::selects;
 
 /// A hub, and the user of the flags.
 #[derive(Clone)]

@@ -20,6 +20,9 @@ use super::failure::CommandError;
 use super::hub::{HubArgs, HubConnection, Item};
 use super::outcomes::WriteArgs;
 use super::targets::distinct;
+pub(crate) use bind::{bind_one, unbind_one};
+pub(crate) use selectors::Selects;
+pub(crate) use set::{move_one, unfit};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -71,7 +74,7 @@ fn name(text: &str) -> Result<String, String> {
 ///
 /// # Errors
 /// The set does not exist or is being deleted.
-async fn existing(
+pub(crate) async fn existing(
     hub: &HubConnection,
     name: &str,
 ) -> Result<Item<ManagedClusterSet>, CommandError> {

@@ -11,6 +11,7 @@ mod hub;
 mod placement;
 mod requests;
 mod session;
+mod sets;
 mod typescript;
 
 pub use action::{Act, ActionAnswer, ActionRequest, Offer};
@@ -28,6 +29,7 @@ pub use placement::{
 };
 pub use requests::{CsrAnswer, CsrStanding, PendingCluster, RequestsAnswer};
 pub use session::{CodeRequest, SessionAnswer};
+pub use sets::{BoundTo, MoveRequest, SetRow, SetsAnswer};
 pub use typescript::typescript;
 
 pub use crate::shown::Text;

@@ -12,7 +12,7 @@ use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 
 use crate::guard::Guard;
-use crate::live::{Csrs, DecisionFact, Kind, Objects, PlacementFact, Tasks};
+use crate::live::{BindingFact, Csrs, DecisionFact, Kind, Objects, PlacementFact, SetFact, Tasks};
 use crate::rights::Rights;
 use crate::routes::LastFacts;
 use crate::sessions::{Secret, SessionId, Sessions};
@@ -47,6 +47,8 @@ pub(crate) struct App {
     pub(crate) csrs: Kind<Csrs>,
     pub(crate) placements: Kind<Objects<PlacementFact>>,
     pub(crate) decisions: Kind<Objects<DecisionFact>>,
+    pub(crate) sets: Kind<Objects<SetFact>>,
+    pub(crate) bindings: Kind<Objects<BindingFact>>,
     pub(crate) last_facts: LastFacts,
     pub(crate) rights: Rights,
     pub(crate) asking: Semaphore,
@@ -68,6 +70,8 @@ impl App {
             csrs: Kind::new(hub.clone(), tasks.clone()),
             placements: Kind::new(hub.clone(), tasks.clone()),
             decisions: Kind::new(hub.clone(), tasks.clone()),
+            sets: Kind::new(hub.clone(), tasks.clone()),
+            bindings: Kind::new(hub.clone(), tasks.clone()),
             last_facts: LastFacts::default(),
             rights: Rights::new(hub.clone()),
             asking: Semaphore::new(AT_ONCE),

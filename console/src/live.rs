@@ -6,6 +6,7 @@
 
 mod csrs;
 mod placements;
+mod sets;
 mod store;
 
 use std::collections::HashSet;
@@ -21,6 +22,7 @@ use tokio_util::task::TaskTracker;
 
 pub(crate) use csrs::{CsrObject, Csrs};
 pub(crate) use placements::{DecisionFact, PlacementFact};
+pub(crate) use sets::{BindingFact, SetFact};
 use store::key;
 pub(crate) use store::{Fact, Objects, Store};
 

@@ -31,6 +31,10 @@ pub(crate) enum Right {
     Accept(String),
     /// To change it, by RBAC.
     Change(String),
+    /// To move clusters into the set, as the gate asks.
+    Join(String),
+    /// To bind the set, as the gate asks.
+    Bind(String),
     /// To replace the placements of a namespace, by RBAC.
     Placements(String),
 }
@@ -133,9 +137,10 @@ impl Rights {
                 if name.is_empty() {
                     permission.name = None;
                 }
-                let lack = self.hub.lacks(&permission, user).await?;
-                Ok(lack.map(Missing::from))
+                self.ask_gate(&permission, user).await
             }
+            Right::Join(set) => self.ask_gate(&Permission::join(set), user).await,
+            Right::Bind(set) => self.ask_gate(&Permission::bind(set), user).await,
             Right::Change(name) => {
                 let resource = (groups::CLUSTER, groups::MANAGED_CLUSTERS);
                 let may = self.hub.may("patch", resource, "", name).await?;
@@ -147,6 +152,15 @@ impl Rights {
                 Ok((!may).then(|| Missing::of_placements(namespace, user)))
             }
         }
+    }
+
+    async fn ask_gate(
+        &self,
+        permission: &Permission,
+        user: &str,
+    ) -> Result<Option<Missing>, Failure> {
+        let lack = self.hub.lacks(permission, user).await?;
+        Ok(lack.map(Missing::from))
     }
 
     fn lock(&self) -> MutexGuard<'_, Known> {

@@ -2,6 +2,7 @@
 
 mod placements;
 mod session;
+mod sets;
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -23,6 +24,7 @@ use crate::answers::{Act, ActionAnswer, ActionRequest, Text, YamlAnswer};
 use crate::app::App;
 use crate::page;
 use crate::respond::{Refused, json};
+use crate::rights::Right;
 use crate::screens::{details, events, offers};
 use crate::sessions::{NoStream, Secret, SessionId};
 use crate::stream::{self, requests::RequestsScreen};
@@ -48,6 +50,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .route("/api/clusters/{name}/events", get(cluster_events))
         .route("/api/clusters/{name}/{act}", post(act))
         .merge(placements::routes())
+        .merge(sets::routes())
         .layer(from_fn_with_state(Arc::clone(&app), with_session));
     Router::new()
         .merge(signed_in)
@@ -229,13 +232,37 @@ async fn act(
             return Err(refused.missing(lacks.of(act).cloned()));
         }
     };
+    Ok(acted(done, asked.dry_run, act.command(&name)))
+}
+
+/// The answer of an action.
+fn acted(done: Done, dry_run: bool, command: String) -> Response {
     let texts = |lines: Vec<String>| lines.into_iter().map(Text::from).collect();
-    Ok(json(&ActionAnswer {
+    json(&ActionAnswer {
         done: texts(done.lines),
         warnings: texts(done.notes),
-        dry_run: asked.dry_run,
-        command: act.command(&name).into(),
-    }))
+        dry_run,
+        command: command.into(),
+    })
+}
+
+/// The answer of an action that needs a right. After a refusal, what the user lacks is asked anew.
+async fn answer(
+    app: &App,
+    done: Result<Done, Failure>,
+    right: Right,
+    dry_run: bool,
+    command: String,
+) -> Result<Response, Refused> {
+    match done {
+        Ok(done) => Ok(acted(done, dry_run, command)),
+        Err(failure) if failure.code == 403 => {
+            app.rights.forget();
+            let missing = app.rights.lacks(right).await.ok().flatten();
+            Err(Refused::from(failure).missing(missing))
+        }
+        Err(failure) => Err(failure.into()),
+    }
 }
 
 /// # Errors

@@ -7,3 +7,4 @@ pub(crate) mod offers;
 pub(crate) mod placement;
 pub(crate) mod placements;
 pub(crate) mod requests;
+pub(crate) mod sets;

@@ -18,6 +18,7 @@ mod clusters;
 mod fleet;
 pub(crate) mod placements;
 pub(crate) mod requests;
+pub(crate) mod sets;
 mod table;
 
 use std::collections::VecDeque;

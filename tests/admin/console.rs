@@ -2,6 +2,7 @@
 
 mod browser;
 mod placements;
+mod sets;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;

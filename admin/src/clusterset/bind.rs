@@ -97,7 +97,11 @@ pub(super) async fn bind(
     }
     let mut outcomes = Outcomes::new(write);
     for set in distinct(&args.which.names) {
-        match bind_one(hub, set, namespace, write.dry_run.mode, &outcomes).await {
+        match bind_one(hub, set, namespace, write.dry_run.mode, |warning| {
+            outcomes.progress(&format!("Warning: {warning}"));
+        })
+        .await
+        {
             Ok(true) => {
                 let line = format!("Clusterset {set} is bound to Namespace {namespace}");
                 if args.wait && write.dry_run.mode == DryRun::None {
@@ -127,18 +131,18 @@ pub(super) async fn bind(
     Ok(outcomes.end()?)
 }
 
-/// Binds a set. Returns false if it was already bound.
-async fn bind_one(
+/// Binds a set. Returns false if it was already bound. `warn` gets what the user should know.
+pub(crate) async fn bind_one(
     hub: &HubConnection,
     set: &str,
     namespace: &str,
     dry_run: DryRun,
-    outcomes: &Outcomes,
+    mut warn: impl FnMut(String),
 ) -> Result<bool, CommandError> {
     match existing(hub, set).await {
         Ok(_) => {}
-        Err(failure) if failure.is_forbidden() => outcomes.progress(&format!(
-            "Warning: cannot check whether Clusterset {set} exists: {failure}"
+        Err(failure) if failure.is_forbidden() => warn(format!(
+            "cannot check whether Clusterset {set} exists: {failure}"
         )),
         Err(failure) => return Err(failure),
     }
@@ -266,7 +270,7 @@ pub(super) async fn unbind(
 }
 
 /// Unbinds a set, which may be deleted already. Returns false if it was not bound.
-async fn unbind_one(
+pub(crate) async fn unbind_one(
     hub: &HubConnection,
     set: &str,
     namespace: &str,

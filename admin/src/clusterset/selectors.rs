@@ -10,7 +10,7 @@ use crate::print::plain;
 
 /// How a set selects its clusters.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Selects<'s> {
+pub(crate) enum Selects<'s> {
     /// By the cluster-set label.
     ByName,
     /// By other labels. Without a selector, it selects no clusters.
@@ -22,7 +22,7 @@ pub(super) enum Selects<'s> {
 // === impl Selects ===
 
 impl<'s> Selects<'s> {
-    pub(super) fn of(selector: &'s ManagedClusterSelector) -> Self {
+    pub(crate) fn of(selector: &'s ManagedClusterSelector) -> Self {
         match &selector.selector_type {
             SelectorType::ExclusiveClusterSetLabel => Self::ByName,
             SelectorType::LabelSelector => Self::ByLabels(selector.label_selector.as_ref()),
@@ -45,7 +45,7 @@ impl<'s> Selects<'s> {
     }
 
     /// Describes the selector in words that follow the name of the set.
-    pub(super) fn words(&self) -> String {
+    pub(crate) fn words(&self) -> String {
         match self {
             Self::ByName => format!("selects clusters by the label {}", labels::CLUSTER_SET),
             Self::ByLabels(None) => "selects no clusters: it has no selector".to_owned(),

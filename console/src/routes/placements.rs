@@ -12,12 +12,13 @@ use berth_api::Placement;
 use http::StatusCode;
 use tokio::sync::Mutex;
 
-use super::{body_within, may_write};
-use crate::answers::{ActionAnswer, PlacementRequest, Text};
+use super::{answer, body_within, may_write};
+use crate::answers::PlacementRequest;
 use crate::app::App;
 use crate::respond::{Refused, json};
+use crate::rights::Right;
 use crate::screens::placement::{another, mistaken, what_if};
-use crate::stream::placements::{explained, missing};
+use crate::stream::placements::explained;
 
 /// Upper bound on the bytes of a changed placement.
 const LARGEST_PLACEMENT: usize = 256 << 10;
@@ -67,21 +68,9 @@ async fn replace(
     })?;
     let _asking = app.asking.acquire().await;
     let dry_run = asked.dry_run;
-    let done = match app.hub.replace_placement(&placement, dry_run).await {
-        Ok(done) => done,
-        Err(failure) if failure.code == 403 => {
-            app.rights.forget();
-            return Err(Refused::from(failure).missing(missing(&app, &namespace).await));
-        }
-        Err(failure) => return Err(failure.into()),
-    };
-    let texts = |lines: Vec<String>| lines.into_iter().map(Text::from).collect();
-    Ok(json(&ActionAnswer {
-        done: texts(done.lines),
-        warnings: texts(done.notes),
-        dry_run,
-        command: "kubectl replace -f placement.yaml".into(),
-    }))
+    let done = app.hub.replace_placement(&placement, dry_run).await;
+    let command = "kubectl replace -f placement.yaml".to_owned();
+    answer(&app, done, Right::Placements(namespace), dry_run, command).await
 }
 
 fn read(yaml: &str, namespace: &str, name: &str) -> Result<Placement, Vec<String>> {

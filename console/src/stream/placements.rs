@@ -191,7 +191,7 @@ pub(crate) async fn explained(
 }
 
 /// Returns what the user lacks to replace placements of a namespace.
-pub(crate) async fn missing(app: &App, namespace: &str) -> Option<Missing> {
+async fn missing(app: &App, namespace: &str) -> Option<Missing> {
     let right = Right::Placements(namespace.to_owned());
     // The hub decides about the write itself.
     app.rights.lacks(right).await.ok().flatten()

@@ -10,6 +10,7 @@ use super::clusters::ClustersScreen;
 use super::fleet::FleetScreen;
 use super::placements::{PlacementScreen, PlacementsScreen};
 use super::requests::RequestsScreen;
+use super::sets::SetsScreen;
 use super::{Answers, Screen, Unanswered};
 use crate::app::App;
 use crate::respond::Refused;
@@ -33,7 +34,7 @@ struct Row {
 }
 
 /// The screens.
-const SCREENS: [Row; 6] = [
+const SCREENS: [Row; 7] = [
     Row {
         name: "fleet",
         keys: &[],
@@ -77,6 +78,11 @@ const SCREENS: [Row; 6] = [
         name: "requests",
         keys: &[],
         begin: |app, _| Ok(answers(RequestsScreen::new(Arc::clone(app)))),
+    },
+    Row {
+        name: "sets",
+        keys: &[],
+        begin: |app, _| Ok(answers(SetsScreen::new(Arc::clone(app)))),
     },
 ];
 

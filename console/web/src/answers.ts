@@ -21,6 +21,14 @@ export interface ActionRequest {
   dryRun: boolean;
 }
 
+/** A namespace that a set is bound to. */
+export interface BoundTo {
+  /** The namespace. */
+  namespace: string;
+  /** Why the binding has no effect. */
+  why?: string;
+}
+
 /** A resource of a cluster. */
 export interface Capacity {
   /** Text that others wrote. Control characters and characters that reorder text are escaped, as the commands escape them. */
@@ -332,6 +340,14 @@ export interface Missing {
   role?: string;
 }
 
+/** `POST /api/clusters/{name}/set`: moves the cluster into the set. */
+export interface MoveRequest {
+  /** The hub decides about the write, and stores nothing. */
+  dryRun: boolean;
+  /** The set. */
+  set: string;
+}
+
 /** Something that needs a person. */
 export interface Need {
   /** The page that says more: a path of this console. */
@@ -546,6 +562,42 @@ export interface SetAnswer {
   byLabel: boolean;
   /** metadata.name */
   name: string;
+}
+
+/** A set. */
+export interface SetRow {
+  /** The namespaces that it is bound to. */
+  bound: BoundTo[];
+  /** Clusters can be moved into it: it selects them by the label that names a set. */
+  byName: boolean;
+  /** The number of those. */
+  clusters: number;
+  /** The clusters in each state, if it selects them by name. */
+  counts: Counts;
+  /** It is being deleted. */
+  deleting: boolean;
+  /** The number of further ones. */
+  moreBound: number;
+  /** metadata.name */
+  name: string;
+  /** What its controller says about its clusters. */
+  reported: string;
+  /** How it selects its clusters, in words that follow its name. */
+  selects: string;
+}
+
+/** The event `answer` of `screen=sets`, and `GET /api/sets`. */
+export interface SetsAnswer {
+  /** The number of clusters whose label names no set. */
+  inNoSet: number;
+  /** The number of further ones. */
+  more: number;
+  /** What cannot be seen, and why. */
+  notes: string[];
+  /** The console refuses every write. */
+  readOnly: boolean;
+  /** The sets, by name. */
+  sets: SetRow[];
 }
 
 /** A part of the fleet. */

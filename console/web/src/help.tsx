@@ -7,6 +7,7 @@ const KEYS: [string, string][] = [
   ["/", "search"],
   ["j, k", "next and previous cluster"],
   ["Enter", "open the cluster"],
+  ["x", "choose the cluster for an action"],
   ...SCREENS.flatMap(({ key, title }): [string, string][] => (key ? [[`g ${key}`, `go to ${title}`]] : [])),
   ["c", "copy the command that shows the same"],
   ["?", "this page"],

@@ -41,3 +41,6 @@ export const placementPath = (namespace: string, name: string) => `/placements/$
 
 /** The clusters that a query finds. */
 export const clustersPath = (query: string) => `/clusters?${new URLSearchParams({ q: query })}`;
+
+/** A word of a query, in quotes if it needs them. */
+export const quoted = (text: string) => (/^[\w.-]+$/.test(text) ? text : `"${text}"`);

@@ -8,6 +8,7 @@ import { Me } from "./screens/me";
 import { Placement } from "./screens/placement";
 import { Placements } from "./screens/placements";
 import { Requests } from "./screens/requests";
+import { Sets } from "./screens/sets";
 
 interface Screen {
   /** Parts that begin with a colon are names. */
@@ -26,6 +27,7 @@ export const SCREENS: Screen[] = [
   { path: "/clusters", title: "Clusters", key: "c", show: () => <Clusters /> },
   { path: "/clusters/:name", title: "Cluster", show: (name = "") => <Cluster name={name} /> },
   { path: "/requests", title: "Requests", key: "r", show: () => <Requests /> },
+  { path: "/sets", title: "Sets", key: "s", show: () => <Sets /> },
   { path: "/placements", title: "Placements", key: "p", show: () => <Placements /> },
   { path: "/placements/:namespace/:name", title: "Placement", show: (namespace = "", name = "") => <Placement namespace={namespace} name={name} /> },
   { path: "/me", title: "You", key: "m", apart: true, show: () => <Me /> },

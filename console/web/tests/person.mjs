@@ -53,3 +53,20 @@ export const said = (page, text) => page.getByText(text).first().waitFor();
 
 /** Runs the program, with the KUBECONFIG of the play. */
 export const berth = (...args) => execFileSync(env("BERTH"), args, { encoding: "utf8" });
+
+/** Plays, and ends the browser. If it fails, what the pages showed is said. */
+export async function play(acts) {
+  try {
+    await acts();
+    assert.deepEqual(wrong, []);
+    console.log("all of it was seen");
+  } catch (error) {
+    for (const page of browser.contexts().flatMap((context) => context.pages())) {
+      const text = await page.evaluate(() => document.body.innerText).catch(() => "(nothing)");
+      console.error(`--- ${page.url()} showed:\n${text.slice(0, 4_000)}\n---`);
+    }
+    throw error;
+  } finally {
+    await browser.close();
+  }
+}

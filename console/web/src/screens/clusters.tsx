@@ -2,6 +2,7 @@
 import { useSignal, useSignalEffect } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { ClusterRow, Counts, Delta, ErrorAnswer, Failure, HubAnswer, State, Window } from "../answers";
+import { Bulk, MOST_CHOSEN } from "../bulk";
 import { onKeys } from "../keys";
 import { Badge, Empty, Freshness, Loading, STATES, copy } from "../parts";
 import { change, clusterPath, go, params } from "../router";
@@ -39,6 +40,8 @@ export function Clusters() {
   const failure = useSignal<Failure | undefined>(undefined);
   const from = useSignal(0);
   const chosen = useSignal(0);
+  /** Chosen for an action, by name: they stay chosen when the table changes. */
+  const marked = useSignal<ReadonlySet<string>>(new Set());
   const scroller = useRef<HTMLDivElement>(null);
   const query = params.value.get("q") ?? "";
   const sort = params.value.get("sort") ?? "";
@@ -97,10 +100,19 @@ export function Clusters() {
           if (name !== undefined) go(clusterPath(name));
         },
         c: () => void copy("berth get clusters"),
+        x: () => {
+          const name = row(chosen.value)?.name;
+          if (name !== undefined) mark(name);
+        },
       }),
     [],
   );
 
+  const mark = (name: string) => {
+    const next = new Set(marked.value);
+    if (!next.delete(name) && next.size < MOST_CHOSEN) next.add(name);
+    marked.value = next;
+  };
   const sortBy = (field: string) => {
     const next = sort === field ? `-${field}` : sort === `-${field}` ? "" : field;
     from.value = 0;
@@ -114,6 +126,7 @@ export function Clusters() {
         <Search text={query} failure={failure.value} onText={search} />
       </header>
       <Freshness hub={hub.value} />
+      {marked.value.size > 0 && <Bulk names={[...marked.value]} ends={() => (marked.value = new Set())} />}
       {shown && <States counts={shown.counts} query={query} onText={search} />}
       {!shown && !failure.value && hub.value?.state !== "refused" && hub.value?.state !== "away" && <Loading />}
       {shown && shown.total === 0 && (
@@ -146,7 +159,14 @@ export function Clusters() {
             <tbody>
               <Space rows={shown.from} />
               {shown.rows.map((it, index) => (
-                <Row key={it.name} row={it} index={shown.from + index} chosen={chosen.value === shown.from + index} />
+                <Row
+                  key={it.name}
+                  row={it}
+                  index={shown.from + index}
+                  chosen={chosen.value === shown.from + index}
+                  marked={marked.value.has(it.name)}
+                  onMark={mark}
+                />
               ))}
               <Space rows={shown.matched - shown.from - shown.rows.length} />
             </tbody>
@@ -171,10 +191,19 @@ function Space({ rows }: { rows: number }) {
   );
 }
 
-function Row({ row, index, chosen }: { row: ClusterRow; index: number; chosen: boolean }) {
+interface RowProps {
+  row: ClusterRow;
+  index: number;
+  chosen: boolean;
+  marked: boolean;
+  onMark: (name: string) => void;
+}
+
+function Row({ row, index, chosen, marked, onMark }: RowProps) {
   return (
     <tr aria-rowindex={index + 2} class={chosen ? "chosen" : ""}>
       <th scope="row">
+        <input type="checkbox" checked={marked} onChange={() => onMark(row.name)} aria-label={`Choose ${row.name}`} />
         <a href={clusterPath(row.name)}>{row.name}</a>
         {row.cordoned && <span class="tag">cordoned</span>}
       </th>

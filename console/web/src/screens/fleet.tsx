@@ -3,7 +3,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { Shown, useAnswer, useCommand } from "../answered";
 import type { Counts, FleetAnswer, FleetSet, Need, Share, State } from "../answers";
 import { Empty, Notes, STATES } from "../parts";
-import { clustersPath } from "../router";
+import { clustersPath, quoted } from "../router";
 import { Ago } from "../time";
 
 /** The worst first: the squares of a set are in this order. */
@@ -125,8 +125,6 @@ function OneSet({ set }: { set: FleetSet }) {
     </section>
   );
 }
-
-const quoted = (text: string) => (/^[\w.-]+$/.test(text) ? text : `"${text}"`);
 
 const SIZE = 8;
 const STEP = SIZE + 2;

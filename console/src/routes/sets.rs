@@ -1,0 +1,90 @@
+//! Clusters moved into a set, and sets bound and unbound.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{Path, Request, State};
+use axum::response::Response;
+use axum::routing::{get, post};
+use berth_rules::display::{LastArgument, ShellWord};
+
+use super::{answer, body, carried_out, may_write};
+use crate::answers::{ActionRequest, MoveRequest};
+use crate::app::App;
+use crate::respond::{Refused, json};
+use crate::rights::Right;
+use crate::stream::sets::SetsScreen;
+
+/// The routes.
+pub(super) fn routes() -> Router<Arc<App>> {
+    Router::new()
+        .route("/api/sets", get(sets))
+        .route("/api/clusters/{name}/set", post(moved))
+        .route("/api/sets/{set}/bindings/{namespace}/bind", post(bind))
+        .route("/api/sets/{set}/bindings/{namespace}/unbind", post(unbind))
+}
+
+async fn sets(State(app): State<Arc<App>>) -> Response {
+    let _asking = app.asking.acquire().await;
+    let screen = SetsScreen::new(Arc::clone(&app));
+    screen.loaded().await;
+    json(&screen.now())
+}
+
+async fn moved(
+    State(app): State<Arc<App>>,
+    Path(name): Path<String>,
+    request: Request,
+) -> Result<Response, Refused> {
+    let asked: MoveRequest = body(request.into_body()).await?;
+    may_write(&app)?;
+    let _asking = app.asking.acquire().await;
+    let (hub, of, set, dry_run) = (
+        app.hub.clone(),
+        name.clone(),
+        asked.set.clone(),
+        asked.dry_run,
+    );
+    let done = carried_out(async move || hub.move_to_set(&of, &set, dry_run).await).await;
+    let command = format!(
+        "berth clusterset set {} --clusters {}",
+        ShellWord(&asked.set),
+        ShellWord(&name)
+    );
+    let right = Right::Join(asked.set);
+    answer(&app, done, right, asked.dry_run, command).await
+}
+
+async fn bind(
+    State(app): State<Arc<App>>,
+    Path((set, namespace)): Path<(String, String)>,
+    request: Request,
+) -> Result<Response, Refused> {
+    let asked: ActionRequest = body(request.into_body()).await?;
+    may_write(&app)?;
+    let _asking = app.asking.acquire().await;
+    let done = app.hub.bind(&set, &namespace, asked.dry_run).await;
+    let command = command_of("bind", &set, &namespace);
+    answer(&app, done, Right::Bind(set), asked.dry_run, command).await
+}
+
+async fn unbind(
+    State(app): State<Arc<App>>,
+    Path((set, namespace)): Path<(String, String)>,
+    request: Request,
+) -> Result<Response, Refused> {
+    let asked: ActionRequest = body(request.into_body()).await?;
+    may_write(&app)?;
+    let _asking = app.asking.acquire().await;
+    let done = app.hub.unbind(&set, &namespace, asked.dry_run).await;
+    let command = command_of("unbind", &set, &namespace);
+    answer(&app, done, Right::Bind(set), asked.dry_run, command).await
+}
+
+fn command_of(word: &str, set: &str, namespace: &str) -> String {
+    let namespace = ShellWord(namespace);
+    format!(
+        "berth clusterset {word} --namespace {namespace} {}",
+        LastArgument(set)
+    )
+}

@@ -1,0 +1,110 @@
+// A question before something is done. The first press asks the hub what would happen to each object, by dry runs; the second one does it.
+import { useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import type { ActionAnswer, Failure } from "./answers";
+import { call, failureOf } from "./api";
+import { Command, Notes, Wrong, tell } from "./parts";
+
+/** What is asked of one object. */
+export interface Asked {
+  /** The object, in words. */
+  name: string;
+  path: string;
+  body?: Record<string, unknown>;
+}
+
+interface Props {
+  title: string;
+  /** The word of the button, such as Accept. */
+  word: string;
+  look: string;
+  asked: Asked[];
+  /** Called when the dialog is closed. `done`: something was done. */
+  ends: (done: boolean) => void;
+}
+
+type Outcome = { answer: ActionAnswer } | { failure: Failure };
+
+export function Ask({ title, word, look, asked, ends }: Props) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const outcomes = useSignal<(Outcome | undefined)[]>([]);
+  const busy = useSignal(true);
+  const done = useSignal(false);
+  const closed = useRef(false);
+  const ask = async (dryRun: boolean) => {
+    busy.value = true;
+    const before = outcomes.value;
+    for (const [index, one] of asked.entries()) {
+      // What the hub has refused is not tried.
+      if (closed.current || (!dryRun && before[index] && "failure" in before[index])) continue;
+      let outcome: Outcome;
+      try {
+        outcome = { answer: await call<ActionAnswer>("POST", one.path, { ...one.body, dryRun }) };
+      } catch (error) {
+        outcome = { failure: failureOf(error) };
+      }
+      outcomes.value = Object.assign([...outcomes.value], { [index]: outcome });
+    }
+    if (!dryRun) {
+      done.value = true;
+      const made = outcomes.value.flatMap((it) => (it && "answer" in it ? it.answer.done : []));
+      tell(made.length === 1 ? (made[0] ?? "") : `${word}: ${made.length} done, ${asked.length - made.length} refused`);
+    }
+    busy.value = false;
+  };
+  useEffect(() => {
+    dialog.current?.showModal();
+    void ask(true);
+    return () => {
+      closed.current = true;
+    };
+  }, []);
+  const found = outcomes.value.filter((it) => it !== undefined);
+  const possible = found.filter((it) => "answer" in it).length;
+  const commands = found.flatMap((it) => ("answer" in it ? [it.answer.command] : []));
+  return (
+    <dialog ref={dialog} onClose={() => ends(done.value)} aria-labelledby="ask">
+      <h2 id="ask">{title}</h2>
+      <div aria-live="polite" aria-busy={busy.value}>
+        {busy.value && <p>{`Asking the hub: ${found.length} of ${asked.length}…`}</p>}
+        {!busy.value && possible > 0 && <p>{done.value ? "Done:" : "The hub would do this. Nothing is changed yet."}</p>}
+        <ul class="outcomes">
+          {outcomes.value.map((it, index) => it && <One key={asked[index]?.name} name={asked[index]?.name ?? ""} outcome={it} />)}
+        </ul>
+      </div>
+      {commands.length > 0 && (
+        <details>
+          <summary>The same as {commands.length === 1 ? "a command" : "commands"}</summary>
+          <Command text={commands.join("\n")} />
+        </details>
+      )}
+      <div class="actions end">
+        <button type="button" onClick={() => dialog.current?.close()}>
+          {done.value ? "Close" : "Cancel"}
+        </button>
+        {!done.value && (
+          <button type="button" class={look || "primary"} disabled={busy.value || possible === 0} onClick={() => void ask(false)}>
+            {word} now
+          </button>
+        )}
+      </div>
+    </dialog>
+  );
+}
+
+function One({ name, outcome }: { name: string; outcome: Outcome }) {
+  if ("failure" in outcome) {
+    return (
+      <li>
+        <strong>{name}</strong>
+        <Wrong failure={outcome.failure} />
+      </li>
+    );
+  }
+  return (
+    <li>
+      <strong>{name}</strong>
+      <Notes notes={[...outcome.answer.done, ...outcome.answer.warnings]} />
+    </li>
+  );
+}

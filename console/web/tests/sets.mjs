@@ -1,0 +1,85 @@
+// Clusters are chosen in the table and moved into a set, and the set is bound to a namespace. Needs CONSOLE, CONSOLE_DEV (of a user who
+// lacks only what the gate asks for), the clusters c1, c2 and c3, the set prod, and the namespace team-a.
+import assert from "node:assert/strict";
+import { env, looks, play, said, tab } from "./person.mjs";
+
+const dialog = (page) => page.getByRole("dialog");
+const prod = (page) => page.getByRole("region", { name: "Set prod" });
+
+async function isRefused() {
+  const page = await tab();
+  await page.goto(env("CONSOLE_DEV"));
+  await page.getByRole("link", { name: "Clusters", exact: true }).click();
+  await page.getByLabel("Choose c1").click();
+  await page.getByLabel("Move into a set").selectOption("prod");
+  await dialog(page).getByText('cannot add/remove a ManagedCluster to/from ManagedClusterSet "prod"').first().waitFor();
+  await dialog(page).getByText("You lack the permission:").waitFor();
+  await looks(page, "move-refused");
+  assert.ok(await page.getByRole("button", { name: "Move now" }).isDisabled());
+  await dialog(page).getByRole("button", { name: "Cancel" }).click();
+  await page.context().close();
+}
+
+async function moves(page) {
+  await page.goto(env("CONSOLE"));
+  await page.getByRole("link", { name: "Sets", exact: true }).click();
+  await prod(page).getByText("It has no cluster.").waitFor();
+  await page.keyboard.press("g");
+  await page.keyboard.press("c");
+  await page.getByRole("link", { name: "c1", exact: true }).waitFor();
+  // By keys, and by the mouse.
+  await page.keyboard.press("x");
+  await page.getByLabel("Choose c2").click();
+  await said(page, "2 clusters are chosen");
+  await looks(page, "chosen");
+  await page.getByLabel("Move into a set").selectOption("prod");
+  await dialog(page).getByText("Nothing is changed yet.").waitFor();
+  await looks(page, "move");
+  await page.getByRole("button", { name: "Move now" }).click();
+  await dialog(page).getByText("Done:").waitFor();
+  await dialog(page).getByRole("button", { name: "Close" }).click();
+  await page.getByText("clusters are chosen").waitFor({ state: "detached" });
+  await page.getByRole("link", { name: "Sets", exact: true }).click();
+  await prod(page).getByText("2 pending").waitFor();
+}
+
+async function binds(page) {
+  await prod(page).getByLabel("Namespace to bind prod to").fill("team-b");
+  await prod(page).getByRole("button", { name: "Bind…", exact: true }).click();
+  await dialog(page).getByRole("alert").waitFor();
+  await looks(page, "bind-refused");
+  await dialog(page).getByRole("button", { name: "Cancel" }).click();
+  await prod(page).getByLabel("Namespace to bind prod to").fill("team-a");
+  await page.keyboard.press("Enter");
+  await dialog(page).getByText("Nothing is changed yet.").waitFor();
+  await page.getByRole("button", { name: "Bind now" }).click();
+  await dialog(page).getByText("Done:").waitFor();
+  await dialog(page).getByRole("button", { name: "Close" }).click();
+  await prod(page).getByRole("listitem").filter({ hasText: "team-a" }).waitFor();
+  await looks(page, "sets");
+  await prod(page).getByRole("button", { name: "Unbind prod from team-a" }).click();
+  await page.getByRole("button", { name: "Unbind now" }).click();
+  await dialog(page).getByText("Done:").waitFor();
+  await dialog(page).getByRole("button", { name: "Close" }).click();
+  await prod(page).getByText("No namespace: no placement can select its clusters.").waitFor();
+}
+
+/** Several at once: what is refused of some does not hold up the others. */
+async function acceptsSeveral(page) {
+  await page.getByRole("link", { name: "Clusters", exact: true }).click();
+  for (const name of ["c1", "c2", "c3"]) await page.getByLabel(`Choose ${name}`).click();
+  await page.getByRole("region", { name: "Chosen clusters" }).getByRole("button", { name: "Accept…" }).click();
+  await dialog(page).getByText("Nothing is changed yet.").waitFor();
+  await page.getByRole("button", { name: "Accept now" }).click();
+  await dialog(page).getByText("Done:").waitFor();
+  await dialog(page).getByRole("button", { name: "Close" }).click();
+  await page.getByRole("button", { name: "3 Accepted" }).waitFor();
+}
+
+await play(async () => {
+  await isRefused();
+  const page = await tab();
+  await moves(page);
+  await binds(page);
+  await acceptsSeveral(page);
+});
