@@ -22,7 +22,7 @@ use super::outcomes::WriteArgs;
 use super::targets::distinct;
 pub(crate) use bind::{bind_one, unbind_one};
 pub(crate) use selectors::Selects;
-pub(crate) use set::{move_one, unfit};
+pub(crate) use set::{due, unfit};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -11,6 +11,7 @@ use std::process::ExitCode;
 use berth_rules::display::Lines;
 use clap_complete::engine::ArgValueCandidates;
 
+pub(crate) use self::change::label_due;
 use self::spec::{Changes, is_change};
 use crate::cluster_change::change_each;
 use crate::complete;
@@ -83,14 +84,30 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
         outcomes.progress("No clusters found.");
     }
     let decide = |name: &str, cluster: &serde_json::Value| {
-        change::due(name, cluster, &changes, args.overwrite)
+        label_due(name, cluster, &changes, args.overwrite)
     };
     change_each(&hub, clusters, args.dry_run.mode, &mut outcomes, decide).await?;
     Ok(outcomes.end()?)
 }
 
+/// Parses words such as `KEY=VALUE` and `KEY-`.
+///
+/// # Errors
+/// A word is no change, there is none, or [`Changes::parse`] refuses.
+pub(crate) fn label_changes(words: &[String]) -> Result<Changes, String> {
+    if words.is_empty() {
+        return Err(MISSING.to_owned());
+    }
+    match words.iter().find(|it| !is_change(it)) {
+        Some(word) => Err(format!("{word:?} is neither KEY=VALUE nor KEY-")),
+        None => Changes::parse(words),
+    }
+}
+
 /// The resource in kubectl's names of objects.
 const RESOURCE: &str = "managedcluster.cluster.open-cluster-management.io";
+
+const MISSING: &str = "at least one label update is required, such as KEY=VALUE or KEY-";
 
 // === impl Args ===
 
@@ -98,9 +115,8 @@ impl Args {
     /// Returns the names and the changes. Nothing has been sent to the hub yet.
     fn parsed(&self) -> Result<(Vec<String>, Changes), String> {
         let is_selected = self.all || self.selector.is_some();
-        let missing = "at least one label update is required, such as KEY=VALUE or KEY-";
         let (names, changes) =
-            names_and_changes(&self.words, is_change, is_selected, "label", missing)?;
+            names_and_changes(&self.words, is_change, is_selected, "label", MISSING)?;
         Ok((names, Changes::parse(changes)?))
     }
 }

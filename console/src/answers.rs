@@ -14,10 +14,11 @@ mod session;
 mod sets;
 mod typescript;
 
-pub use action::{Act, ActionAnswer, ActionRequest, Offer};
+pub use action::{Act, ActionAnswer, ActionRequest, LabelRequest, Offer};
 pub use cluster::{
     Capacity, ClaimOrLabel, ClusterAnswer, ClusterEvent, ConditionAnswer, EventsAnswer, Handshake,
-    LeaseAnswer, Remedy, SetAnswer, Side, Step, StepKind, StepState, TaintAnswer, YamlAnswer,
+    LeaseAnswer, PlacedBy, Remedy, SetAnswer, Side, Step, StepKind, StepState, TaintAnswer,
+    YamlAnswer,
 };
 pub use clusters::{ClusterRow, Counts, Delta, State, Window};
 pub use failure::{ErrorAnswer, Failure, Missing};

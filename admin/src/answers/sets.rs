@@ -1,11 +1,13 @@
-//! Clusters that are moved into a set, and sets that are bound to a namespace or unbound.
+//! Clusters that are labelled or moved into a set, and sets that are bound to a namespace or unbound.
 
 use berth_api::cluster_set::ManagedClusterSelector;
 
 use super::{Done, Failure, Hub};
-use crate::clusterset::{Selects, bind_one, existing, move_one, unbind_one, unfit};
+use crate::cluster_change::change;
+use crate::clusterset::{Selects, bind_one, due, existing, unbind_one, unfit};
 use crate::failure::CommandError;
 use crate::hub::DryRun;
+use crate::label::{label_changes, label_due};
 
 /// Says how a set selects its clusters, in words that follow its name.
 pub fn selects(selector: &ManagedClusterSelector) -> String {
@@ -44,11 +46,35 @@ impl Hub {
             Err(failure) if failure.is_forbidden() => {}
             Err(failure) => return Err(failure.into()),
         }
-        let moved = move_one(&self.0, cluster, set, dry_run, None).await?;
-        let Some((changed, line)) = moved else {
-            let resource = "managedclusters.cluster.open-cluster-management.io";
-            return Err(CommandError::no_such(resource, cluster, []).into());
+        let moved = change(&self.0, cluster, None, dry_run, |object| {
+            Ok(due(cluster, object, set))
+        });
+        let (changed, line) = moved.await?;
+        Ok(done(changed, line, dry_run, Vec::new()))
+    }
+
+    /// Changes labels of a cluster, as `berth label --overwrite` does, by words such as `KEY=VALUE` and `KEY-`. With `dry_run` the hub and its
+    /// gate decide, and nothing is stored.
+    ///
+    /// # Errors
+    /// A word cannot be read, the label is not written by users, the cluster does not exist, or the hub or its gate refuses.
+    pub async fn label(
+        &self,
+        cluster: &str,
+        words: &[String],
+        dry_run: bool,
+    ) -> Result<Done, Failure> {
+        let dry_run = DryRun::of(dry_run);
+        let bad = |message: String| Failure {
+            message,
+            code: 422,
+            reason: "Invalid".to_owned(),
         };
+        let changes = label_changes(words).map_err(bad)?;
+        let labelled = change(&self.0, cluster, None, dry_run, |object| {
+            label_due(cluster, object, &changes, true)
+        });
+        let (changed, line) = labelled.await?;
         Ok(done(changed, line, dry_run, Vec::new()))
     }
 

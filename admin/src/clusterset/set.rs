@@ -2,14 +2,14 @@
 
 use std::process::ExitCode;
 
-use berth_api::{ManagedCluster, ManagedClusterSet, groups, labels};
+use berth_api::{ManagedCluster, ManagedClusterSet, labels};
 use clap::ArgGroup;
 use clap_complete::engine::ArgValueCandidates;
-use kube::ResourceExt;
 use serde_json::{Value, json};
 
 use super::selectors::Selects;
 use super::{distinct, existing, name};
+use crate::cluster_change::{Due, change_each};
 use crate::complete;
 use crate::failure::CommandError;
 use crate::hub::{DryRun, Filter, HubConnection, Item};
@@ -54,19 +54,6 @@ pub(super) struct Args {
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = name)]
     namespaces: Vec<String>,
 }
-
-/// The change that a cluster needs.
-#[derive(Debug, PartialEq, Eq)]
-enum Due {
-    /// No change.
-    Nothing { line: String },
-    /// A merge patch.
-    Patch { patch: Value, line: String },
-}
-
-/// Names of all clusters, for suggestions. They are read when a cluster is not found.
-#[derive(Default)]
-struct Known(Option<Vec<String>>);
 
 /// Runs the command.
 ///
@@ -149,68 +136,23 @@ async fn clusters(
             }
         }
     }
-    let mut known = Known::default();
-    for (cluster, mut read) in all {
-        let moved = move_one(hub, &cluster, &args.name, dry_run, read.take());
-        let moved = match moved.await {
-            Ok(None) => Err(known.no_such(hub, &cluster).await),
-            Ok(Some(moved)) => Ok(moved),
-            Err(failure) => Err(failure),
-        };
-        match moved {
-            Ok((true, line)) => outcomes.done(&cluster, line)?,
-            Ok((false, line)) => outcomes.unchanged(&cluster, line)?,
-            Err(failure) => outcomes.failed(&cluster, failure)?,
-        }
-    }
+    change_each(hub, all, dry_run, outcomes, |name, cluster| {
+        Ok(due(name, cluster, &args.name))
+    })
+    .await?;
     Ok(())
 }
 
-/// Puts a cluster into a set. Returns whether it was changed, and a line that says so; `None` if it does not exist. `read`: the cluster, if
-/// it was read already.
-pub(crate) async fn move_one(
-    hub: &HubConnection,
-    cluster: &str,
-    set: &str,
-    dry_run: DryRun,
-    mut read: Option<Item<ManagedCluster>>,
-) -> Result<Option<(bool, String)>, CommandError> {
-    deciding_again(async || {
-        let item = match read.take() {
-            Some(item) => Some(item),
-            None => hub.get(None, cluster).await?,
-        };
-        let Some(item) = item else {
-            return Ok(None);
-        };
-        match due(&item, set) {
-            Due::Nothing { line } => Ok(Some((false, line))),
-            Due::Patch { patch, line } => {
-                hub.merge::<ManagedCluster>(None, cluster, None, patch, dry_run)
-                    .await?;
-                Ok(Some((true, line)))
-            }
-        }
-    })
-    .await
-}
-
 /// Returns the change that puts a cluster into the set.
-fn due(cluster: &Item<ManagedCluster>, set: &str) -> Due {
-    let name = cluster.name();
-    let old = cluster.object.labels().get(labels::CLUSTER_SET);
-    let line = match old.map(String::as_str) {
+pub(crate) fn due(name: &str, cluster: &Value, set: &str) -> Due {
+    let line = match cluster["metadata"]["labels"][labels::CLUSTER_SET].as_str() {
         Some(old) if old == set => {
-            let line = format!("Cluster {name} is already in Clusterset {set}");
-            return Due::Nothing { line };
+            return Due::Nothing(format!("Cluster {name} is already in Clusterset {set}"));
         }
         None | Some("") => format!("Cluster {name} is set to Clusterset {set}"),
         Some(old) => format!("Cluster {name} is set, from ClusterSet {old} to Clusterset {set}"),
     };
-    let patch = json!({"metadata": {
-        "resourceVersion": cluster.object.resource_version(),
-        "labels": {labels::CLUSTER_SET: set},
-    }});
+    let patch = json!({"metadata": {"labels": {labels::CLUSTER_SET: set}}});
     Due::Patch { patch, line }
 }
 
@@ -251,20 +193,6 @@ fn managed(set: &Value, names: &[&str]) -> (Value, Vec<String>) {
     (patch, added)
 }
 
-// === impl Known ===
-
-impl Known {
-    async fn no_such(&mut self, hub: &HubConnection, cluster: &str) -> CommandError {
-        if self.0.is_none() {
-            let names = hub.names::<ManagedCluster>(None).await;
-            self.0 = Some(names.unwrap_or_default());
-        }
-        let names = self.0.iter().flatten().map(String::as_str);
-        let resource = format!("{}.{}", groups::MANAGED_CLUSTERS, groups::CLUSTER);
-        CommandError::no_such(&resource, cluster, names)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -277,10 +205,10 @@ mod tests {
             if let Some(set) = set {
                 value["metadata"]["labels"][labels::CLUSTER_SET] = set.into();
             }
-            Item::of(value)
+            value
         };
         let moved = |line: &str| Due::Patch {
-            patch: json!({"metadata": {"resourceVersion": "7", "labels": {labels::CLUSTER_SET: "prod"}}}),
+            patch: json!({"metadata": {"labels": {labels::CLUSTER_SET: "prod"}}}),
             line: line.to_owned(),
         };
         for (sentence, old, expected) in [
@@ -302,12 +230,10 @@ mod tests {
             (
                 "it is there",
                 Some("prod"),
-                Due::Nothing {
-                    line: "Cluster c1 is already in Clusterset prod".to_owned(),
-                },
+                Due::Nothing("Cluster c1 is already in Clusterset prod".to_owned()),
             ),
         ] {
-            assert_eq!(due(&cluster(old), "prod"), expected, "{sentence}");
+            assert_eq!(due("c1", &cluster(old), "prod"), expected, "{sentence}");
         }
     }
 

@@ -10,7 +10,7 @@ use crate::failure::CommandError;
 ///
 /// # Errors
 /// A label has another value, and `overwrite` is false; or the labels cannot be read.
-pub(super) fn due(
+pub(crate) fn label_due(
     name: &str,
     cluster: &Value,
     changes: &Changes,
@@ -70,7 +70,7 @@ mod tests {
         let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
         let changes = Changes::parse(&words).unwrap();
         let cluster = json!({"metadata": {"name": "c1", "labels": labels}});
-        match due("c1", &cluster, &changes, overwrite) {
+        match label_due("c1", &cluster, &changes, overwrite) {
             Err(why) => Err(why.to_string()),
             Ok(Due::Nothing(line)) => Ok((line, Value::Null)),
             Ok(Due::Patch { mut patch, line }) => Ok((line, patch["metadata"]["labels"].take())),

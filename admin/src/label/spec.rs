@@ -9,7 +9,7 @@ const OURS: &str = "berth.open-cluster-management.io/";
 
 /// What a command line asks for: each key with its new value, or with `None` if it is to be removed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Changes(BTreeMap<String, Option<String>>);
+pub(crate) struct Changes(BTreeMap<String, Option<String>>);
 
 /// Returns true for a word that changes labels. No name of a cluster looks so.
 pub(super) fn is_change(word: &str) -> bool {

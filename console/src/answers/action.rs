@@ -59,3 +59,13 @@ pub struct Offer {
     /// The same as a command.
     pub command: Text,
 }
+
+/// `POST /api/clusters/{name}/label`: changes labels of the cluster.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct LabelRequest {
+    /// Words such as `KEY=VALUE`, which sets a label, and `KEY-`, which removes it.
+    pub labels: Vec<String>,
+    /// The hub decides about the write, and stores nothing.
+    pub dry_run: bool,
+}

@@ -43,6 +43,11 @@ pub struct ClusterAnswer {
     pub conditions: Vec<ConditionAnswer>,
     /// The ManagedClusterSets that it belongs to.
     pub sets: Vec<SetAnswer>,
+    /// The placements whose decisions list it. Left out if decisions cannot be seen: then `notes` says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub placements: Option<Vec<PlacedBy>>,
+    /// The number of further ones.
+    pub more_placements: usize,
     /// What the user may do.
     pub actions: Vec<Offer>,
     /// What cannot be shown, and why: an object that the user may not read, a field that cannot be read.
@@ -221,6 +226,14 @@ pub struct SetAnswer {
     pub by_label: bool,
     /// The namespaces that it is bound to.
     pub bound: Vec<Text>,
+}
+
+/// A placement whose decisions list the cluster.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[expect(missing_docs, reason = "names of Kubernetes")]
+pub struct PlacedBy {
+    pub namespace: Text,
+    pub name: Text,
 }
 
 /// `GET /api/clusters/{name}/yaml`

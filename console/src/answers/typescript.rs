@@ -7,8 +7,8 @@ use serde_json::{Map, Value};
 
 use super::{
     ActionAnswer, ActionRequest, ClusterAnswer, CodeRequest, Delta, ErrorAnswer, EventsAnswer,
-    FleetAnswer, HubAnswer, MoveRequest, PlacementAnswer, PlacementRequest, PlacementsAnswer,
-    RequestsAnswer, SessionAnswer, SetsAnswer, WhatIfAnswer, Window, YamlAnswer,
+    FleetAnswer, HubAnswer, LabelRequest, MoveRequest, PlacementAnswer, PlacementRequest,
+    PlacementsAnswer, RequestsAnswer, SessionAnswer, SetsAnswer, WhatIfAnswer, Window, YamlAnswer,
 };
 
 const HEADER: &str = "// Generated. To change it, change console/src/answers and run: BERTH_GENERATE=1 cargo test --test files generated\n";
@@ -30,6 +30,7 @@ pub fn typescript() -> String {
     schemas.subschema_for::<PlacementsAnswer>();
     schemas.subschema_for::<RequestsAnswer>();
     schemas.subschema_for::<SessionAnswer>();
+    schemas.subschema_for::<LabelRequest>();
     schemas.subschema_for::<MoveRequest>();
     schemas.subschema_for::<SetsAnswer>();
     schemas.subschema_for::<WhatIfAnswer>();

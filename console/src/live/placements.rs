@@ -1,7 +1,7 @@
 //! The placements, and their decisions.
 
 use berth_api::conditions::{FALSE, TRUE, condition_of};
-use berth_api::{GroupVersionResource, Placement, groups, lenient};
+use berth_api::{GroupVersionResource, Placement, PlacementDecision, groups, labels, lenient};
 use berth_reconcile::{Item, Watched};
 use serde_json::Value;
 
@@ -25,9 +25,15 @@ pub(crate) struct PlacementFact {
     pub(crate) row: PlacementRow,
 }
 
-/// A PlacementDecision. Only its changes are of interest.
+/// A PlacementDecision.
 #[derive(Clone, Debug)]
-pub(crate) struct DecisionFact;
+pub(crate) struct DecisionFact {
+    pub(crate) namespace: String,
+    /// The placement, of its label.
+    pub(crate) placement: String,
+    /// The names of its clusters, each between line feeds: a hub has many.
+    clusters: Box<str>,
+}
 
 /// The row of a kind of placements.
 fn watched(name: &'static str, resource: &str) -> Watched<()> {
@@ -119,8 +125,28 @@ impl Fact for DecisionFact {
         watched("placementdecisions", groups::PLACEMENT_DECISIONS)
     }
 
-    fn read(_: &Item<'_>) -> Option<Self> {
-        Some(Self)
+    fn read(item: &Item<'_>) -> Option<Self> {
+        let decision: PlacementDecision = item.parse().ok()?;
+        let placement = decision.metadata.labels?.remove(labels::PLACEMENT)?;
+        let listed = decision.status.map(|it| it.decisions).unwrap_or_default();
+        let mut clusters = String::from("\n");
+        for cluster in &listed {
+            clusters.push_str(&cluster.cluster_name);
+            clusters.push('\n');
+        }
+        Some(Self {
+            namespace: item.meta.namespace.clone(),
+            placement,
+            clusters: clusters.into(),
+        })
+    }
+}
+
+impl DecisionFact {
+    /// Returns true if it lists this cluster.
+    pub(crate) fn lists(&self, cluster: &str) -> bool {
+        // No name has a line feed.
+        !cluster.contains('\n') && self.clusters.contains(&format!("\n{cluster}\n"))
     }
 }
 
@@ -177,5 +203,30 @@ mod tests {
         );
         assert_eq!(row.state, PlacementState::Misconfigured);
         assert!(row.why.as_str().starts_with("it cannot be read: "));
+    }
+
+    #[test]
+    fn a_decision_lists_clusters_by_their_whole_names() {
+        let object = json!({
+            "metadata": {
+                "name": "app-1", "namespace": "team-a",
+                "labels": {"cluster.open-cluster-management.io/placement": "app"},
+            },
+            "status": {"decisions": [{"clusterName": "c1"}, {"clusterName": "c20"}]},
+        });
+        let text = object.to_string();
+        let item = Item::read(text.as_bytes()).unwrap();
+        let decision = DecisionFact::read(&item).unwrap();
+        assert_eq!(decision.placement, "app");
+        for (name, lists) in [
+            ("c1", true),
+            ("c20", true),
+            ("c2", false),
+            ("c", false),
+            ("", false),
+            ("c1\nc20", false),
+        ] {
+            assert_eq!(decision.lists(name), lists, "{name:?}");
+        }
     }
 }

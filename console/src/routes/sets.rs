@@ -1,4 +1,4 @@
-//! Clusters moved into a set, and sets bound and unbound.
+//! Clusters that are moved into a set or labelled, and sets that are bound and unbound.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use axum::routing::{get, post};
 use berth_rules::display::{LastArgument, ShellWord};
 
 use super::{answer, body, carried_out, may_write};
-use crate::answers::{ActionRequest, MoveRequest};
+use crate::answers::{ActionRequest, LabelRequest, MoveRequest};
 use crate::app::App;
 use crate::respond::{Refused, json};
 use crate::rights::Right;
@@ -20,6 +20,7 @@ pub(super) fn routes() -> Router<Arc<App>> {
     Router::new()
         .route("/api/sets", get(sets))
         .route("/api/clusters/{name}/set", post(moved))
+        .route("/api/clusters/{name}/label", post(labelled))
         .route("/api/sets/{set}/bindings/{namespace}/bind", post(bind))
         .route("/api/sets/{set}/bindings/{namespace}/unbind", post(unbind))
 }
@@ -53,6 +54,27 @@ async fn moved(
     );
     let right = Right::Join(asked.set);
     answer(&app, done, right, asked.dry_run, command).await
+}
+
+async fn labelled(
+    State(app): State<Arc<App>>,
+    Path(name): Path<String>,
+    request: Request,
+) -> Result<Response, Refused> {
+    let asked: LabelRequest = body(request.into_body()).await?;
+    may_write(&app)?;
+    let _asking = app.asking.acquire().await;
+    let words: Vec<_> = asked.labels.iter().map(|it| ShellWord(it)).collect();
+    let words: Vec<_> = words.iter().map(ToString::to_string).collect();
+    let command = format!(
+        "berth label {} {} --overwrite",
+        ShellWord(&name),
+        words.join(" ")
+    );
+    let (hub, of, dry_run) = (app.hub.clone(), name.clone(), asked.dry_run);
+    let labels = asked.labels;
+    let done = carried_out(async move || hub.label(&of, &labels, dry_run).await).await;
+    answer(&app, done, Right::Change(name), dry_run, command).await
 }
 
 async fn bind(

@@ -193,6 +193,8 @@ impl Details {
                 })
                 .collect(),
             sets: self.sets.clone(),
+            placements: None,
+            more_placements: 0,
             notes: self.notes.clone(),
         }
     }

@@ -22,9 +22,10 @@ use super::{Answering, Changes};
 use crate::answers::{ClusterAnswer, Connection, ErrorAnswer, HubAnswer};
 use crate::app::App;
 use crate::handshake::LeaseFact;
-use crate::live::{CsrObject, Csrs, Open};
+use crate::live::{CsrObject, Csrs, DecisionFact, Objects, Open};
 use crate::respond::Refused;
 use crate::screens::details::Details;
+use crate::screens::placements::placed_by;
 use crate::table::Table;
 
 /// What time alone changes is looked at this often.
@@ -39,6 +40,7 @@ pub(crate) struct ClusterScreen {
     name: String,
     clusters: Open<Table>,
     csrs: Open<Csrs>,
+    decisions: Open<Objects<DecisionFact>>,
     changes: Changes,
     lease: Followed,
     /// What was read, for which versions, and when.
@@ -101,13 +103,15 @@ impl Followed {
 impl ClusterScreen {
     pub(crate) fn new(app: Arc<App>, name: String) -> Self {
         let (clusters, csrs) = (app.clusters.open(), app.csrs.open());
+        let decisions = app.decisions.open();
         Self {
-            changes: Changes::of([clusters.changes(), csrs.changes()]),
+            changes: Changes::of([clusters.changes(), csrs.changes(), decisions.changes()]),
             lease: Followed::new(&app, &name),
             app,
             name,
             clusters,
             csrs,
+            decisions,
             read: None,
         }
     }
@@ -153,7 +157,9 @@ impl ClusterScreen {
         if let Some(lease) = lease {
             details.set_lease(lease);
         }
-        Ok(details.answer(csrs.as_deref(), Timestamp::now()))
+        let mut answer = details.answer(csrs.as_deref(), Timestamp::now());
+        add_placements(&mut answer, &self.decisions, &self.name);
+        Ok(answer)
     }
 }
 
@@ -172,10 +178,11 @@ impl Answering for ClusterScreen {
 
     fn hub(&self) -> HubAnswer {
         let clusters = self.clusters.connection();
-        match self.csrs.connection() {
-            csrs if csrs.state == Connection::Loading => csrs,
-            _ => clusters,
-        }
+        let others = [self.csrs.connection(), self.decisions.connection()];
+        let loading = others
+            .into_iter()
+            .find(|it| it.state == Connection::Loading);
+        loading.unwrap_or(clusters)
     }
 
     fn answer(&mut self) -> BoxFuture<'_, Result<Option<ClusterAnswer>, ErrorAnswer>> {
@@ -189,6 +196,22 @@ fn csrs_of(csrs: &Open<Csrs>, name: &str) -> Option<Vec<Arc<CsrObject>>> {
         let is_known = connection.state != Connection::Refused;
         is_known.then(|| csrs.of(name).cloned().collect())
     })
+}
+
+/// Adds the placements that select the cluster.
+fn add_placements(answer: &mut ClusterAnswer, decisions: &Open<Objects<DecisionFact>>, name: &str) {
+    decisions.with(|decisions, hub| match &hub.message {
+        Some(why) if hub.state == Connection::Refused => {
+            let why = why.as_str();
+            let note = format!("The placements that select it cannot be shown: {why}");
+            answer.notes.push(note.into());
+        }
+        _ => {
+            let (placements, more) = placed_by(decisions, name);
+            answer.placements = Some(placements);
+            answer.more_placements = more;
+        }
+    });
 }
 
 fn not_found(name: &str) -> Refused {
@@ -215,7 +238,10 @@ pub(crate) async fn details(app: &App, name: &str) -> Result<Details, Refused> {
 /// # Errors
 /// As [`details`].
 pub(crate) async fn answer(app: &Arc<App>, name: &str) -> Result<ClusterAnswer, Refused> {
-    let csrs = app.csrs.open();
-    let (details, ()) = futures::join!(details(app, name), csrs.loaded());
-    Ok(details?.answer(csrs_of(&csrs, name).as_deref(), Timestamp::now()))
+    let (csrs, decisions) = (app.csrs.open(), app.decisions.open());
+    let (details, (), ()) = futures::join!(details(app, name), csrs.loaded(), decisions.loaded());
+    let csrs = csrs_of(&csrs, name);
+    let mut answer = details?.answer(csrs.as_deref(), Timestamp::now());
+    add_placements(&mut answer, &decisions, name);
+    Ok(answer)
 }

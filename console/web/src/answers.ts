@@ -75,10 +75,14 @@ export interface ClusterAnswer {
   labels: ClaimOrLabel[];
   /** The Lease of its agent. Left out if it does not exist or cannot be read: then `notes` says so. */
   lease?: LeaseAnswer;
+  /** The number of further ones. */
+  morePlacements: number;
   /** metadata.name */
   name: string;
   /** What cannot be shown, and why: an object that the user may not read, a field that cannot be read. */
   notes: string[];
+  /** The placements whose decisions list it. Left out if decisions cannot be seen: then `notes` says so. */
+  placements?: PlacedBy[];
   /** The ManagedClusterSets that it belongs to. */
   sets: SetAnswer[];
   /** The state. */
@@ -318,6 +322,14 @@ export interface HubAnswer {
   state: Connection;
 }
 
+/** `POST /api/clusters/{name}/label`: changes labels of the cluster. */
+export interface LabelRequest {
+  /** The hub decides about the write, and stores nothing. */
+  dryRun: boolean;
+  /** Words such as `KEY=VALUE`, which sets a label, and `KEY-`, which removes it. */
+  labels: string[];
+}
+
 /** The Lease of an agent. */
 export interface LeaseAnswer {
   /** The hub gives up after this many seconds without a renewal. */
@@ -395,6 +407,14 @@ export interface PendingCluster {
   urls: string[];
   /** What an admin should look at before the acceptance. */
   warnings: string[];
+}
+
+/** A placement whose decisions list the cluster. */
+export interface PlacedBy {
+  /** Text that others wrote. Control characters and characters that reorder text are escaped, as the commands escape them. */
+  name: string;
+  /** Text that others wrote. Control characters and characters that reorder text are escaped, as the commands escape them. */
+  namespace: string;
 }
 
 /** What becomes of a cluster. */

@@ -59,6 +59,15 @@ async function asksWhatIf(page) {
   await results(page).getByRole("button", { name: "1 ranked out" }).waitFor();
 }
 
+/** The cluster says which placements select it. */
+async function isPlaced(page) {
+  await page.getByRole("row").filter({ hasText: "c1" }).getByRole("link", { name: "c1" }).click();
+  await page.getByRole("region", { name: "Placements" }).getByRole("link", { name: "team-a/app" }).waitFor();
+  await looks(page, "cluster-placed");
+  await page.goBack();
+  await page.waitForURL(/placements\/team-a\/app/);
+}
+
 /** Somebody else has changed it since the page has read it. */
 async function isLate(page) {
   await page.getByRole("button", { name: "What if…" }).click();
@@ -89,6 +98,7 @@ await play(async () => {
   const page = await tab();
   await asksWhy(page);
   await asksWhatIf(page);
+  await isPlaced(page);
   await isLate(page);
   await isRefused();
 });

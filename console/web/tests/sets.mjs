@@ -1,4 +1,4 @@
-// Clusters are chosen in the table and moved into a set, and the set is bound to a namespace. Needs CONSOLE, CONSOLE_DEV (of a user who
+// Clusters are chosen in the table and moved into a set, the set is bound to a namespace, and a cluster is labelled. Needs CONSOLE, CONSOLE_DEV (of a user who
 // lacks only what the gate asks for), the clusters c1, c2 and c3, the set prod, and the namespace team-a.
 import assert from "node:assert/strict";
 import { env, looks, play, said, tab } from "./person.mjs";
@@ -76,10 +76,28 @@ async function acceptsSeveral(page) {
   await page.getByRole("button", { name: "3 Accepted" }).waitFor();
 }
 
+async function labels(page) {
+  await page.goto(new URL("/clusters/c1", page.url()).href);
+  const field = page.getByLabel("Labels of c1 to set or remove");
+  await field.fill("nonsense");
+  await page.getByRole("button", { name: "Change…" }).click();
+  await dialog(page).getByText('"nonsense" is neither KEY=VALUE nor KEY-').waitFor();
+  await dialog(page).getByRole("button", { name: "Cancel" }).click();
+  await field.fill("env=prod");
+  await page.keyboard.press("Enter");
+  await dialog(page).getByText("managedcluster/c1 labeled").waitFor();
+  await page.getByRole("button", { name: "Change now" }).click();
+  await dialog(page).getByText("Done:").waitFor();
+  await dialog(page).getByRole("button", { name: "Close" }).click();
+  await page.getByRole("region", { name: "Labels" }).getByText("env", { exact: true }).waitFor();
+  await looks(page, "labels");
+}
+
 await play(async () => {
   await isRefused();
   const page = await tab();
   await moves(page);
   await binds(page);
   await acceptsSeveral(page);
+  await labels(page);
 });

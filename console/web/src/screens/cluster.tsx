@@ -5,8 +5,10 @@ import { useEffect } from "preact/hooks";
 import { Actions } from "../actions";
 import { Shown, useAnswer, useCommand } from "../answered";
 import type { ClusterAnswer, ClusterEvent, EventsAnswer, Failure, Handshake, Step, YamlAnswer } from "../answers";
-import { call, failureOf } from "../api";
+import { call, failureOf, session } from "../api";
+import { Ask } from "../ask";
 import { Badge, Command, Crumb, Notes, Wrong } from "../parts";
+import { placementPath } from "../router";
 import { Ago, now, span } from "../time";
 
 export function Cluster({ name }: { name: string }) {
@@ -64,6 +66,23 @@ function Whole({ it }: { it: ClusterAnswer }) {
             ))}
           </dl>
         </Card>
+        <Card title="Placements">
+          {it.placements === undefined && <p class="none">You may not see decisions.</p>}
+          {it.placements?.length === 0 && <p class="none">No placement has selected it.</p>}
+          <ul class="plain">
+            {it.placements?.map((placed) => (
+              <li key={`${placed.namespace}/${placed.name}`}>
+                <a href={`${placementPath(placed.namespace, placed.name)}?q=${encodeURIComponent(it.name)}`}>
+                  {placed.namespace}/{placed.name}
+                </a>
+              </li>
+            ))}
+          </ul>
+          {it.morePlacements > 0 && <p class="hint">and {it.morePlacements} more</p>}
+          <p class="hint">
+            Why not another one? <a href="/placements">Open it</a>, and search for the cluster there.
+          </p>
+        </Card>
         <Card title="Taints">
           {it.taints.length === 0 && <p class="none">None: placements may select it.</p>}
           <dl>
@@ -113,7 +132,10 @@ function Whole({ it }: { it: ClusterAnswer }) {
           )}
         </Card>
         <Pairs title="Claims" pairs={it.claims} none="Its agent has reported none." />
-        <Pairs title="Labels" pairs={it.labels} none="None." />
+        <Card title="Labels">
+          <List pairs={it.labels} none="None." />
+          {!session.value?.readOnly && <LabelForm name={it.name} />}
+        </Card>
       </div>
       <Conditions it={it} />
       {it.notes.length > 0 && (
@@ -222,6 +244,14 @@ function Card({ title, children }: { title: string; children: ComponentChildren 
 function Pairs({ title, pairs, none }: { title: string; pairs: { name: string; value: string }[]; none: string }) {
   return (
     <Card title={title}>
+      <List pairs={pairs} none={none} />
+    </Card>
+  );
+}
+
+function List({ pairs, none }: { pairs: { name: string; value: string }[]; none: string }) {
+  return (
+    <>
       {pairs.length === 0 && <p class="none">{none}</p>}
       <dl>
         {pairs.map((pair) => (
@@ -231,7 +261,43 @@ function Pairs({ title, pairs, none }: { title: string; pairs: { name: string; v
           </div>
         ))}
       </dl>
-    </Card>
+    </>
+  );
+}
+
+/** Changes of labels, in the words of berth label. */
+function LabelForm({ name }: { name: string }) {
+  const text = useSignal("");
+  const asking = useSignal(false);
+  const labels = text.value.split(/\s+/).filter((it) => it !== "");
+  const submit = (event: SubmitEvent) => {
+    event.preventDefault();
+    if (labels.length > 0) asking.value = true;
+  };
+  return (
+    <form class="inline" onSubmit={submit}>
+      <input
+        aria-label={`Labels of ${name} to set or remove`}
+        placeholder="KEY=VALUE, or KEY- to remove it"
+        value={text.value}
+        onInput={(event) => (text.value = event.currentTarget.value)}
+        autocomplete="off"
+        spellcheck={false}
+      />
+      <button type="submit">Change…</button>
+      {asking.value && (
+        <Ask
+          title={`Change labels of ${name}`}
+          word="Change"
+          look="primary"
+          asked={[{ name, path: `/api/clusters/${encodeURIComponent(name)}/label`, body: { labels } }]}
+          ends={(done) => {
+            asking.value = false;
+            if (done) text.value = "";
+          }}
+        />
+      )}
+    </form>
   );
 }
 
