@@ -81,10 +81,7 @@ pub(crate) fn handshake(facts: &Facts, now: Timestamp) -> Handshake {
         (view.deletion(), None)
     } else {
         match open {
-            Some((step, remedy)) => (
-                format!("{}: {}", step.title, step.text.as_str()),
-                remedy.clone(),
-            ),
+            Some((step, remedy)) => (step.text.as_str().to_owned(), remedy.clone()),
             None if due.iter().any(|(step, _)| step.state == StepState::Unseen) => {
                 let words = "nothing is known to be missing, but not all steps can be seen";
                 (words.to_owned(), None)

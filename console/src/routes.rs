@@ -15,7 +15,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use berth_admin::answers::{Action, Done, Failure};
 use http::request::Parts;
-use http::{StatusCode, Uri};
+use http::{Method, StatusCode, Uri};
 use serde::de::DeserializeOwned;
 use tokio::runtime::Handle;
 use tokio::task::spawn_blocking;
@@ -36,6 +36,9 @@ const LARGEST_REQUEST: usize = 4096;
 /// Upper bound on the bytes of the YAML of an object.
 const LARGEST_YAML: usize = 1 << 20;
 
+/// The last segments of the paths of requests with a body that ask, and change nothing.
+const QUESTIONS: [&str; 1] = ["what-if"];
+
 /// The routes of a console.
 pub(crate) fn router(app: Arc<App>) -> Router {
     let signed_in = Router::new()
@@ -51,6 +54,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .route("/api/clusters/{name}/{act}", post(act))
         .merge(placements::routes())
         .merge(sets::routes())
+        .layer(from_fn_with_state(Arc::clone(&app), within_read_only))
         .layer(from_fn_with_state(Arc::clone(&app), with_session));
     Router::new()
         .merge(signed_in)
@@ -87,6 +91,21 @@ async fn with_session(State(app): State<Arc<App>>, request: Request, next: Next)
         }
         None => Refused::not_signed_in().into_response(),
     }
+}
+
+/// Under `--read-only`, refuses everything but reads and [`QUESTIONS`].
+async fn within_read_only(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    let last = request.uri().path().rsplit('/').next().unwrap_or_default();
+    let is_question = request.method() == Method::POST && QUESTIONS.contains(&last);
+    let reads = [Method::GET, Method::HEAD].contains(request.method());
+    // The sign-out ends a session of this server.
+    let is_sign_out = request.uri().path() == "/api/session";
+    if app.settings.read_only && !(reads || is_question || is_sign_out) {
+        let refused = Refused::new(StatusCode::FORBIDDEN, "ReadOnly", offers::READ_ONLY);
+        let remedy = "start berth console without --read-only";
+        return refused.remedy(remedy).into_response();
+    }
+    next.run(request).await
 }
 
 async fn index(uri: Uri) -> Response {
@@ -215,7 +234,6 @@ async fn act(
         _ => return Err(no_such().await),
     };
     let asked: ActionRequest = body(request.into_body()).await?;
-    may_write(&app)?;
     let _asking = app.asking.acquire().await;
     let (hub, of, dry_run) = (app.hub.clone(), name.clone(), asked.dry_run);
     let done = carried_out(async move || hub.act(action, &of, dry_run).await).await;
@@ -263,16 +281,6 @@ async fn answer(
         }
         Err(failure) => Err(failure.into()),
     }
-}
-
-/// # Errors
-/// The console was started with `--read-only`.
-fn may_write(app: &App) -> Result<(), Refused> {
-    if app.settings.read_only {
-        let refused = Refused::new(StatusCode::FORBIDDEN, "ReadOnly", offers::READ_ONLY);
-        return Err(refused.remedy("start berth console without --read-only"));
-    }
-    Ok(())
 }
 
 /// The commands' futures stay on the thread that they began on, so each gets one.

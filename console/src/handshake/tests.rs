@@ -90,7 +90,7 @@ fn each_step_is_done_or_says_what_it_waits_for_and_who_must_act() {
                 (Prepared, Later),
                 (Joined, Later),
             ],
-            "Cluster accepted: an admin has to accept the cluster",
+            "an admin has to accept the cluster",
             accept,
         ),
         (

@@ -402,10 +402,37 @@ async fn bad_input_gets_a_precise_error() {
 #[tokio::test]
 async fn a_read_only_console_writes_nothing_and_says_so() {
     let browser = Browser::signed_in(true).await;
+    for path in [
+        "/api/clusters/c1/accept",
+        "/api/clusters/c1/cordon",
+        "/api/clusters/c1/set",
+        "/api/clusters/c1/label",
+        "/api/sets/prod/bindings/team-a/bind",
+        "/api/sets/prod/bindings/team-a/unbind",
+        "/api/placements/team-a/app/replace",
+        "/api/nothing",
+    ] {
+        let response = browser.post(path, json!({"dryRun": true})).await;
+        let expected = match path {
+            "/api/nothing" => (404, "NoSuchRoute".to_owned()),
+            _ => (403, "ReadOnly".to_owned()),
+        };
+        assert_eq!(refused(response).await, expected, "{path}");
+    }
+    // A question is answered.
+    let asked = json!({"yaml": "kind: Placement"});
     let response = browser
-        .post("/api/clusters/c1/cordon", json!({"dryRun": true}))
+        .post("/api/placements/team-a/app/what-if", asked)
         .await;
-    assert_eq!(refused(response).await, (403, "ReadOnly".to_owned()));
+    let (code, answer) = read(response).await;
+    assert_eq!(code, 200, "{answer}");
+    assert!(
+        answer["mistakes"][0]
+            .as_str()
+            .unwrap()
+            .starts_with("expected a Placement of "),
+        "{answer}"
+    );
     let (_, answer) = read(browser.get("/api/clusters/c1").await).await;
     let offers = answer["actions"].as_array().unwrap();
     assert!(!offers.is_empty());

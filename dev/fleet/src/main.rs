@@ -1,4 +1,5 @@
-//! Measures a hub's lifecycle controller, with `agents` many real agents against it, and with `works` an agent that carries out ManifestWorks.
+//! Measures a hub's lifecycle controller, with `agents` many real agents against it, with `works` an agent that carries out ManifestWorks, and with
+//! `console` the server of `berth console`.
 //!
 //! The controller: time, writes, CPU and memory until a fleet of clusters is accepted; cost when idle and while
 //! leases are renewed; the time until a silent cluster is tainted, and until the taints of a wave of available clusters are removed.
@@ -13,6 +14,7 @@
 )]
 
 mod agents;
+mod console;
 mod devhub;
 mod hub;
 #[path = "../../loadtest/src/process.rs"]
@@ -30,6 +32,7 @@ use serde::Serialize;
 use tokio::time::sleep;
 
 use agents::{AgentsArgs, Others};
+use console::ConsoleArgs;
 use devhub::DevHubArgs;
 use hub::FleetHub;
 use works::WorksArgs;
@@ -55,6 +58,9 @@ Examples:
 
   # An agent that carries out ManifestWorks: see fleet works --help
   target/release/fleet works
+
+  # The server of berth console: see fleet console --help
+  target/release/fleet console
 
 The clusters it makes are named fleet-N and deleted in the end."
 )]
@@ -89,6 +95,7 @@ struct Args {
 enum What {
     Agents(AgentsArgs),
     Works(WorksArgs),
+    Console(ConsoleArgs),
     Devhub(DevHubArgs),
 }
 
@@ -161,6 +168,10 @@ async fn measure(args: &Args) -> Result<()> {
         return print(&report, report.rows(), args.json);
     }
     let hub = FleetHub::open(args.kubeconfig.as_deref(), folder.path()).await?;
+    if let Some(What::Console(console)) = &args.what {
+        let report = console::measure(console, &hub, args.rest).await?;
+        return print(&report, report.rows(), args.json);
+    }
     let controller = start(args, &hub.kubeconfig)?;
     let pid = controller.id();
     say("waiting for the controller");
