@@ -9,6 +9,9 @@ use serde_json::Value;
 
 use crate::path::Path;
 
+/// What the agent says after differences that it has put back, and that come again.
+pub const CONTESTED: &str = "another client changes it again and again";
+
 /// Differences that are kept; the others are counted.
 const MAX_SHOWN: usize = 10;
 /// Bytes of a value that are kept.
@@ -40,6 +43,10 @@ pub struct Difference {
     /// The field manager that last wrote the field, if known.
     pub manager: Option<String>,
 }
+
+/// The text has no differences.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoDifferences;
 
 /// What a watched object needs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -201,6 +208,93 @@ pub(crate) fn digest(of: &impl Hash) -> u64 {
     hasher.finish()
 }
 
+/// Reads the differences of a text as agents report it: the reverse of its [`Display`](fmt::Display).
+///
+/// Values that are cut, or have the words of the format in them, are read as far as they can be told apart.
+impl std::str::FromStr for Differences {
+    type Err = NoDifferences;
+
+    fn from_str(text: &str) -> Result<Self, NoDifferences> {
+        let mut shown = Vec::new();
+        let mut rest = text;
+        loop {
+            let counted = rest.strip_prefix("and ");
+            let counted = counted.and_then(|it| it.strip_suffix(" more")?.parse::<usize>().ok());
+            if let Some(more) = counted.filter(|_| !shown.is_empty()) {
+                let count = more.saturating_add(shown.len());
+                return Ok(Self { shown, count });
+            }
+            let (difference, left) = difference_of(rest).ok_or(NoDifferences)?;
+            shown.push(difference);
+            rest = match left.strip_prefix("; ") {
+                Some(left) => left,
+                None if left.is_empty() => {
+                    let count = shown.len();
+                    return Ok(Self { shown, count });
+                }
+                None => return Err(NoDifferences),
+            };
+        }
+    }
+}
+
+/// Reads a difference, and returns what follows it.
+fn difference_of(text: &str) -> Option<(Difference, &str)> {
+    const OURS: &str = ": prescribed ";
+    const THEIRS: &str = ": not in the manifest, found ";
+    let at = |words: &str| text.find(words).unwrap_or(usize::MAX);
+    let (path, ours, rest) = if at(OURS) < at(THEIRS) {
+        let (path, rest) = text.split_once(OURS)?;
+        let (ours, rest) = value_of(rest);
+        (path, ours, rest)
+    } else {
+        let (path, _) = text.split_once(THEIRS)?;
+        // The value is read below.
+        (path, "", &text[path.len() + THEIRS.len() - FOUND.len()..])
+    };
+    let (theirs, rest) = match rest.strip_prefix(NOT_FOUND) {
+        Some(rest) => ("", rest),
+        None => value_of(rest.strip_prefix(FOUND)?),
+    };
+    let (manager, rest) = match rest.strip_prefix(WRITTEN) {
+        Some(rest) => {
+            let (manager, rest) = rest.split_once(')')?;
+            (Some(manager.to_owned()), rest)
+        }
+        None => (None, rest),
+    };
+    let difference = Difference {
+        path: path.to_owned(),
+        ours: ours.to_owned(),
+        theirs: theirs.to_owned(),
+        manager,
+    };
+    Some((difference, rest))
+}
+
+const FOUND: &str = ", found ";
+const NOT_FOUND: &str = ", not found";
+const WRITTEN: &str = " (written by ";
+
+/// Splits a text after the value at its start.
+fn value_of(text: &str) -> (&str, &str) {
+    let ends = |rest: &str| {
+        let words = [FOUND, NOT_FOUND, WRITTEN, "; "];
+        rest.is_empty() || words.iter().any(|it| rest.starts_with(it))
+    };
+    let mut values = serde_json::Deserializer::from_str(text).into_iter::<serde::de::IgnoredAny>();
+    if let Some(Ok(_)) = values.next() {
+        let (value, rest) = text.split_at(values.byte_offset());
+        if ends(rest) {
+            return (value, rest);
+        }
+    }
+    // It is a number or a word, or it was cut.
+    let mut places = text.char_indices().map(|(at, _)| at);
+    let end = places.find(|at| ends(&text[*at..]));
+    text.split_at(end.unwrap_or(text.len()))
+}
+
 fn text(value: Option<&Value>) -> String {
     value.map(Value::to_string).unwrap_or_default()
 }
@@ -245,5 +339,62 @@ impl Differences {
     /// Returns true if nothing differs.
     pub fn is_empty(&self) -> bool {
         self.count == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    fn difference(path: &str, ours: &str, theirs: &str, manager: Option<&str>) -> Difference {
+        Difference {
+            path: path.to_owned(),
+            ours: ours.to_owned(),
+            theirs: theirs.to_owned(),
+            manager: manager.map(str::to_owned),
+        }
+    }
+
+    #[test]
+    fn what_is_told_of_differences_is_read_again() {
+        let list = r#"spec.containers[name="a"].image"#;
+        let hard = r#"{"a":"; b: prescribed 1, found 2 (written by x)"}"#;
+        let each = [
+            difference(".spec.replicas", "3", "5", Some("kubectl-edit")),
+            difference(list, r#""x:1""#, r#""x:2""#, None),
+            difference("data.a", "", r#""new""#, Some("someone")),
+            difference("data.b", "true", "", None),
+            difference("data.c", "", "null", None),
+            difference("data.d", hard, "[1,2]", Some("a b")),
+            difference("data.e", "(hidden)", "(hidden)", None),
+            difference("data.f", r#""long...text""#, r#"{"a":"cut...cut"#, None),
+        ];
+        for count in 1..=each.len() {
+            for more in [0, 7] {
+                let told = Differences {
+                    shown: each[..count].to_vec(),
+                    count: count + more,
+                };
+                assert_eq!(told.to_string().parse(), Ok(told));
+            }
+        }
+    }
+
+    #[test]
+    fn another_text_has_no_differences() {
+        for text in [
+            "",
+            "and 3 more",
+            "spec.replicas",
+            "spec.replicas: 3, is 5",
+            "a: prescribed 1",
+            "a: prescribed 1, found 2 (written by x",
+            "a: prescribed 1, found 2; the rest is cut",
+            "a: prescribed 1, found 2; and many more",
+        ] {
+            assert_eq!(text.parse::<Differences>(), Err(NoDifferences), "{text}");
+        }
     }
 }

@@ -68,7 +68,7 @@ mod waiting;
 pub use applied::{Listed, Stale, identity, recorded, stale};
 pub use apply::{ApplyFailure, ApplyOutcome, Applying, Cuts, Cutting, Done, Retry};
 pub use contest::{Contest, Patience};
-pub use differs::{Difference, Differences, Settled, Verdict};
+pub use differs::{CONTESTED, Difference, Differences, NoDifferences, Settled, Verdict};
 pub use eviction::{Eviction, Hold, HubView, eviction};
 pub use labels::labels_due;
 pub use owner::{Holding, Owner};

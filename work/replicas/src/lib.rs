@@ -40,5 +40,7 @@ pub use finished::Finished;
 pub use names::label;
 pub use pause::{LONGEST_PAUSE_REASON, pause_reason};
 pub use set::{PlacementRef, ReplicaSet};
+pub use state::Progress;
+pub use status::{is_stopped, listed_clusters};
 pub use template::{Digest, Template};
 pub use work::{MANAGER, Work};

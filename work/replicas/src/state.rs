@@ -20,8 +20,33 @@ use berth_rollout::{RolloutState, RolloutStatus};
 
 use jiff::Timestamp;
 
-use crate::template::Template;
+use crate::template::{Digest, Template};
 use crate::work::{Seen, Work};
+
+/// What became of a template in the cluster of a ManifestWork, whichever template it is: as little as has to be kept of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    digest: Digest,
+    is_deleting: bool,
+    /// With the template, by whether a condition rule of the template sets Progressing.
+    states: [RolloutState; 2],
+}
+
+// === impl Progress ===
+
+impl Progress {
+    /// Returns the state of this template in the cluster.
+    #[must_use]
+    pub fn of(&self, template: Digest, expects_progressing: bool) -> RolloutState {
+        if self.is_deleting || self.digest == template {
+            return self.states[usize::from(expects_progressing)];
+        }
+        RolloutState {
+            status: RolloutStatus::ToApply,
+            since: None,
+        }
+    }
+}
 
 impl Work {
     /// The state of the template, for a decision at a time: no rollout waits for a time that nobody lives to see.
@@ -35,16 +60,31 @@ impl Work {
 
     /// The state of the template in the cluster of the ManifestWork.
     pub(super) fn state(&self, template: &Template) -> RolloutState {
+        if !self.is_deleting && !self.is_current(template) {
+            return RolloutState {
+                status: RolloutStatus::ToApply,
+                since: None,
+            };
+        }
+        self.with_template(template.expects_progressing())
+    }
+
+    /// Returns what is to be kept to tell the state of any template.
+    #[must_use]
+    pub fn progress(&self) -> Progress {
+        Progress {
+            digest: self.digest,
+            is_deleting: self.is_deleting,
+            states: [false, true].map(|it| self.with_template(it)),
+        }
+    }
+
+    /// The state if its spec is that of the template.
+    fn with_template(&self, expects_progressing: bool) -> RolloutState {
         if self.is_deleting {
             return RolloutState {
                 status: RolloutStatus::Progressing,
                 since: self.deleted_at,
-            };
-        }
-        if !self.is_current(template) {
-            return RolloutState {
-                status: RolloutStatus::ToApply,
-                since: None,
             };
         }
         let progressing = RolloutState {
@@ -73,7 +113,7 @@ impl Work {
             };
         }
         // A condition of an earlier generation will follow.
-        if self.progressing.is_some() || template.expects_progressing() {
+        if self.progressing.is_some() || expects_progressing {
             return progressing;
         }
         match self.now(self.available.as_ref()).filter(is_true) {

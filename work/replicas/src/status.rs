@@ -31,6 +31,9 @@ const LONGEST: usize = 4096;
 /// How a message says that the rollouts are paused. The reason of a user follows, and nothing else.
 const PAUSED: &str = "; paused by the annotation ";
 
+/// The end of what a status says of the groups of a placement.
+const LISTED: &str = " clusters applied)";
+
 /// Reasons of Events.
 const ROLLOUT_PAUSED: &str = "RolloutPaused";
 const ROLLOUT_STOPPED: &str = "RolloutStopped";
@@ -70,6 +73,30 @@ pub(super) struct Counts<'a> {
     /// The ManifestWorks with the template that have not been reported since.
     unreported: usize,
     summary: ManifestWorkReplicaSetSummary,
+}
+
+/// Returns true if the status says that the rollout of a placement has stopped, since too many clusters have failed.
+#[must_use]
+pub fn is_stopped(status: &ManifestWorkReplicaSetStatus, placement: &str) -> bool {
+    let rolled_out = condition_of(
+        &status.conditions,
+        manifest_work_replica_set::PLACEMENT_ROLLED_OUT,
+    );
+    // A comma follows: a name may begin with another one.
+    let words = format!("{},", stopped(placement));
+    rolled_out.is_some_and(|it| it.status == FALSE && rollouts(&it.message).contains(&words))
+}
+
+/// Returns the number of clusters that a placement selects, as the status says, and as OCM's controller writes it.
+#[must_use]
+pub fn listed_clusters(summary: &PlacementSummary) -> Option<usize> {
+    let text = summary.available_decision_groups.strip_suffix(LISTED)?;
+    text.rsplit_once(" / ")?.1.parse().ok()
+}
+
+/// How a message says that a rollout has stopped. No other placement's message contains it.
+fn stopped(placement: &str) -> String {
+    format!("the rollout of placement {placement} has stopped")
 }
 
 /// A condition without its time.
@@ -124,9 +151,8 @@ impl<'a> Counts<'a> {
         }
     }
 
-    /// How a message says that the rollout has stopped. No other placement's message contains it.
     fn stopped(&self) -> String {
-        format!("the rollout of placement {} has stopped", self.name)
+        stopped(self.name)
     }
 
     fn why_stopped(&self) -> String {
@@ -152,9 +178,7 @@ impl<'a> Counts<'a> {
         } = self;
         PlacementSummary {
             name: self.name.to_owned(),
-            available_decision_groups: format!(
-                "{groups} ({existing} / {selected} clusters applied)"
-            ),
+            available_decision_groups: format!("{groups} ({existing} / {selected}{LISTED}"),
             summary: self.summary.clone(),
         }
     }
@@ -520,4 +544,52 @@ fn conditions(
         }
     }
     conditions
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    #[test]
+    fn what_a_status_says_of_a_placement_is_read_again() {
+        let stopped = Counts {
+            is_stopped: true,
+            failed: vec!["c1".to_owned()],
+            existing: 1,
+            selected: 3,
+            groups: 1,
+            ..Counts::new("app")
+        };
+        let other = Counts::new("app-2");
+        let set = r#"{"metadata": {"name": "web"}, "spec": {"placementRefs": []}}"#;
+        let mut set = ReplicaSet::read(set).unwrap();
+        let report = Report {
+            placements: vec![stopped, other],
+        };
+        for paused in [
+            None,
+            Some("the rollout of placement app-2 has stopped, too"),
+        ] {
+            set.paused = paused.map(str::to_owned);
+            let facts = Facts {
+                set: &set,
+                placed: &std::collections::BTreeMap::new(),
+                works: &std::collections::BTreeMap::new(),
+                taken: &std::collections::BTreeSet::new(),
+                failures: &[],
+            };
+            let status = report.status(&facts, Timestamp::UNIX_EPOCH);
+            assert!(is_stopped(&status, "app"), "{status:?}");
+            assert!(!is_stopped(&status, "app-2") && !is_stopped(&status, "ap"));
+            let listed: Vec<_> = status
+                .placement_summary
+                .iter()
+                .map(listed_clusters)
+                .collect();
+            assert_eq!(listed, [Some(3), Some(0)]);
+        }
+        assert_eq!(listed_clusters(&PlacementSummary::default()), None);
+    }
 }

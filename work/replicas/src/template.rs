@@ -129,7 +129,7 @@ impl Template {
     }
 
     /// Returns whether a condition rule of the template sets the condition Progressing: then a ManifestWork without it is not done.
-    pub(super) fn expects_progressing(&self) -> bool {
+    pub fn expects_progressing(&self) -> bool {
         self.0.expects_progressing
     }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use berth_api::Now;
 use berth_api::plan::{Action, Plan, Target, Write};
 use berth_api::work::{ManifestResourceMeta, ManifestWork};
+use berth_work_core::CONTESTED;
 use berth_work_core::budget::{self, Excess};
 use berth_work_core::report::{self, Applied, Drift, Live, Observed, report};
 use serde_json::json;
@@ -169,8 +170,8 @@ fn observe<'a>(
         if let Some((fields, until)) = slot.fight.is_on(now.instant) {
             *again = Some(again.map_or(until, |it: std::time::Instant| it.min(until)));
             let text = match differences.count {
-                0 => format!("{fields}: put back, but another client changes it again and again"),
-                _ => format!("{differences}; another client changes it again and again"),
+                0 => format!("{fields}: put back, but {CONTESTED}"),
+                _ => format!("{differences}; {CONTESTED}"),
             };
             return Drift::Differs(text);
         }
