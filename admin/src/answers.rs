@@ -5,6 +5,7 @@
 
 mod placement;
 mod sets;
+mod works;
 
 use berth_hub::HubApi;
 use berth_lifecycle_core::facts::{CertificateRequest, Cluster, Standing};
@@ -21,6 +22,10 @@ use crate::hub::{DryRun, HubArgs, HubConnection, Peer};
 use crate::taint;
 pub use placement::{Explained, PlacementFacts, placement_of};
 pub use sets::selects;
+pub use works::{
+    Difference, DifferenceState, DifferingObject, FieldDifference, Fields, How, RolloutAction,
+    RolloutState, WorkState, differences_of, fields_of, rollout_state, work_state,
+};
 
 /// A hub, and the user of the flags.
 #[derive(Clone)]
@@ -57,6 +62,8 @@ pub struct Done {
     pub lines: Vec<String>,
     /// What the user should know.
     pub notes: Vec<String>,
+    /// What a dry run offers to approve, for the approval.
+    pub offer: Option<String>,
 }
 
 /// An action on a cluster.
@@ -235,6 +242,7 @@ impl Hub {
                 Ok(Done {
                     lines: vec![denied.line],
                     notes: denied.effects,
+                    offer: None,
                 })
             }
             Action::Cordon | Action::Uncordon => {
@@ -250,6 +258,7 @@ impl Hub {
                 Ok(Done {
                     lines: vec![format!("{line}{suffix}")],
                     notes: Vec::new(),
+                    offer: None,
                 })
             }
         }
@@ -280,6 +289,7 @@ impl Hub {
         Ok(Done {
             lines: results.into_iter().map(|it| it.message).collect(),
             notes: kept.notes,
+            offer: None,
         })
     }
 }

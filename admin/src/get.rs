@@ -18,7 +18,7 @@ mod profiles;
 mod query;
 mod replicasets;
 mod screen;
-mod works;
+pub(crate) mod works;
 
 use std::process::ExitCode;
 

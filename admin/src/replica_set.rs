@@ -41,6 +41,59 @@ enum Due {
     },
 }
 
+/// A change of the rollouts of a ManifestWorkReplicaSet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Change<'a> {
+    Pause,
+    Resume,
+    /// Approves the step that was shown; without one, whichever waits.
+    Approve(Option<&'a str>),
+}
+
+/// What became of a change.
+#[derive(Debug)]
+pub(crate) struct Changed {
+    /// Something was written.
+    pub(crate) written: bool,
+    pub(crate) line: String,
+    /// What the user should know: which clusters wait for an approval.
+    pub(crate) note: Option<String>,
+    /// The step that is approved.
+    pub(crate) offer: Option<String>,
+}
+
+/// Makes a change, as its command does.
+///
+/// # Errors
+/// The ManifestWorkReplicaSet does not exist, there is nothing to approve, or the hub refuses.
+pub(crate) async fn change(
+    hub: &HubConnection,
+    namespace: &str,
+    name: &str,
+    change: Change<'_>,
+    dry_run: DryRun,
+) -> Result<Changed, CommandError> {
+    let item = read(hub, namespace, name).await?;
+    let (due, note, offer) = match change {
+        Change::Pause => (pause::paused(&item, None), None, None),
+        Change::Resume => (pause::resumed(&item), None, None),
+        Change::Approve(shown) => {
+            let step = approve::step(&item)?;
+            step.is_shown(shown)?;
+            let offer = step.value.clone();
+            let note = step.message.clone();
+            (step.due(name), Some(note), offer)
+        }
+    };
+    let (written, line) = write(hub, &item, dry_run, due).await?;
+    Ok(Changed {
+        written,
+        line,
+        note,
+        offer,
+    })
+}
+
 // === impl SetNames ===
 
 impl SetNames {

@@ -3,7 +3,7 @@
 pub(crate) mod applied;
 pub(crate) mod create;
 mod diff;
-mod differences;
+pub(crate) mod differences;
 mod hold;
 mod render;
 

@@ -129,6 +129,7 @@ impl Hub {
                 "Placement {name} in namespace {namespace} replaced{suffix}"
             )],
             notes: Vec::new(),
+            offer: None,
         })
     }
 }

@@ -192,7 +192,7 @@ impl View for Works {
 }
 
 /// The status of a condition; empty without the condition.
-fn status(work: &ManifestWork, type_: &str) -> String {
+pub(crate) fn status(work: &ManifestWork, type_: &str) -> String {
     let conditions = work.status.as_ref().map_or(&[][..], |it| &it.conditions);
     let Some(found) = condition_of(conditions, type_) else {
         return String::new();
@@ -205,7 +205,7 @@ fn status(work: &ManifestWork, type_: &str) -> String {
 }
 
 /// What is wrong, or what a deletion waits for; else empty. The first object of which a condition says so, or else the condition of the work.
-fn message(work: &ManifestWork) -> String {
+pub(crate) fn message(work: &ManifestWork) -> String {
     let Some(stored) = &work.status else {
         return String::new();
     };

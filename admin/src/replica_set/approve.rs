@@ -55,11 +55,11 @@ pub(crate) struct Args {
 
 /// What waits for an approval.
 #[derive(Debug)]
-struct Step {
+pub(super) struct Step {
     /// Which clusters, as the controller says.
-    message: String,
+    pub(super) message: String,
     /// The value of the annotation that approves it; `None` if it was approved already.
-    value: Option<String>,
+    pub(super) value: Option<String>,
 }
 
 /// Runs the command.
@@ -101,15 +101,7 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
     } else {
         outcomes.progress(&step.message);
     }
-    let due = match step.value {
-        None => Due::Nothing(format!("manifestworkreplicaset/{name} already approved")),
-        value => Due::Write {
-            key: ROLLOUT_APPROVED,
-            value,
-            line: format!("manifestworkreplicaset/{name} approved"),
-        },
-    };
-    match write(&hub, &item, dry_run, due).await {
+    match write(&hub, &item, dry_run, step.due(name)).await {
         Ok((true, line)) => outcomes.done(name, line)?,
         Ok((false, line)) => outcomes.unchanged(name, line)?,
         Err(failure) => outcomes.failed(name, failure)?,
@@ -117,11 +109,41 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(outcomes.end()?)
 }
 
+// === impl Step ===
+
+impl Step {
+    /// The annotation that approves it.
+    pub(super) fn due(self, name: &str) -> Due {
+        match self.value {
+            None => Due::Nothing(format!("manifestworkreplicaset/{name} already approved")),
+            value => Due::Write {
+                key: ROLLOUT_APPROVED,
+                value,
+                line: format!("manifestworkreplicaset/{name} approved"),
+            },
+        }
+    }
+
+    /// A user has seen a step, and approves no other one.
+    ///
+    /// # Errors
+    /// Another step waits now.
+    pub(super) fn is_shown(&self, shown: Option<&str>) -> Result<(), CommandError> {
+        match (shown, &self.value) {
+            (Some(shown), Some(value)) if shown != value => {
+                let why = "another step waits by now than was shown: look at it again";
+                Err(CommandError::Refused(why.to_owned()))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
 /// The step that waits.
 ///
 /// # Errors
 /// None does, or the controller reports about an earlier template.
-fn step(item: &Item<ManifestWorkReplicaSet>) -> Result<Step, CommandError> {
+pub(super) fn step(item: &Item<ManifestWorkReplicaSet>) -> Result<Step, CommandError> {
     let name = item.name();
     let refused = |why: String| Err(CommandError::Refused(why));
     let set = match ReplicaSet::read(&item.value.to_string()) {
@@ -207,6 +229,9 @@ mod tests {
             let step = step(&set(&annotations, Some(&message))).unwrap();
             assert_eq!(step.value.as_ref(), expected, "{approved}");
             assert_eq!(step.message, message);
+            assert!(step.is_shown(None).is_ok() && step.is_shown(Some(&value)).is_ok());
+            let other = step.is_shown(Some("0123456789abcdef:p=2"));
+            assert_eq!(other.is_err(), expected.is_some());
         }
     }
 

@@ -99,7 +99,7 @@ async fn each(
 }
 
 /// Pauses the rollouts, unless they are paused for this reason. Without a reason, that of an earlier pause stays.
-fn paused(set: &Item<ManifestWorkReplicaSet>, reason: Option<&str>) -> Due {
+pub(super) fn paused(set: &Item<ManifestWorkReplicaSet>, reason: Option<&str>) -> Due {
     let name = set.name();
     let stored = pause_reason(set.object.meta().annotations.as_ref());
     match (stored, reason) {
@@ -115,7 +115,7 @@ fn paused(set: &Item<ManifestWorkReplicaSet>, reason: Option<&str>) -> Due {
 }
 
 /// Removes the annotation, unless it does not pause.
-fn resumed(set: &Item<ManifestWorkReplicaSet>) -> Due {
+pub(super) fn resumed(set: &Item<ManifestWorkReplicaSet>) -> Due {
     let name = set.object.name_any();
     match pause_reason(set.object.meta().annotations.as_ref()) {
         None => Due::Nothing(format!("manifestworkreplicaset/{name} already resumed")),

@@ -8,22 +8,25 @@ use serde::Serialize;
 /// An object that is not as prescribed, or a whole ManifestWork that was not reported.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Difference {
-    pub(super) cluster: String,
-    pub(super) work: String,
+pub struct Difference {
+    /// The cluster.
+    pub cluster: String,
+    /// The name of the ManifestWork.
+    pub work: String,
     /// `None`: all objects of the ManifestWork.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) object: Option<DifferingObject>,
-    pub(super) state: State,
+    pub object: Option<DifferingObject>,
+    /// How it differs.
+    pub state: State,
     /// What the agent reported.
     #[serde(skip_serializing_if = "String::is_empty")]
-    pub(super) message: String,
+    pub message: String,
 }
 
 /// An object of a ManifestWork.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct DifferingObject {
+pub struct DifferingObject {
     group: String,
     version: String,
     kind: String,
@@ -36,7 +39,7 @@ pub(super) struct DifferingObject {
 
 /// How an object differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub(super) enum State {
+pub enum State {
     /// It has other fields than its manifest.
     Drifted,
     /// It does not exist.
@@ -50,7 +53,7 @@ pub(super) enum State {
 }
 
 /// Returns what differs. A ManifestWork that is being deleted prescribes nothing.
-pub(super) fn of(work: &ManifestWork) -> Vec<Difference> {
+pub(crate) fn of(work: &ManifestWork) -> Vec<Difference> {
     if work.metadata.deletion_timestamp.is_some() {
         return Vec::new();
     }
@@ -115,7 +118,8 @@ fn states(conditions: &[Condition]) -> Vec<(State, &str)> {
 // === impl State ===
 
 impl State {
-    pub(super) fn name(self) -> &'static str {
+    /// The state in a word, as the command prints it.
+    pub fn name(self) -> &'static str {
         match self {
             Self::Drifted => "Drifted",
             Self::Missing => "Missing",
@@ -130,20 +134,26 @@ impl State {
 
 impl DifferingObject {
     /// As kubectl names it, with its namespace before its name.
-    pub(super) fn title(&self) -> String {
+    pub fn title(&self) -> String {
+        let Self {
+            namespace, name, ..
+        } = self;
+        let slash = if namespace.is_empty() { "" } else { "/" };
+        format!("{} {namespace}{slash}{name}", self.kind())
+    }
+
+    /// Its kind, as kubectl names it.
+    pub fn kind(&self) -> String {
         let Self {
             group,
             kind,
             resource,
-            namespace,
-            name,
             ..
         } = self;
         // Of a kind that the cluster does not know, there is no resource.
         let kind = if resource.is_empty() { kind } else { resource };
         let dot = if group.is_empty() { "" } else { "." };
-        let slash = if namespace.is_empty() { "" } else { "/" };
-        format!("{kind}{dot}{group} {namespace}{slash}{name}")
+        format!("{kind}{dot}{group}")
     }
 }
 
