@@ -13,6 +13,7 @@ mod requests;
 mod session;
 mod sets;
 mod typescript;
+mod works;
 
 pub use action::{Act, ActionAnswer, ActionRequest, LabelRequest, Offer};
 pub use cluster::{
@@ -32,5 +33,10 @@ pub use requests::{CsrAnswer, CsrStanding, PendingCluster, RequestsAnswer};
 pub use session::{CodeRequest, SessionAnswer};
 pub use sets::{BoundTo, MoveRequest, SetRow, SetsAnswer};
 pub use typescript::typescript;
+pub use works::{
+    DifferenceGroup, DifferencePlace, FeedbackAnswer, FieldAnswer, ObjectState, PlacementStage,
+    ReplicaSetAnswer, RolloutCondition, RolloutRow, SetName, Stage, StageAnswer, StageCluster,
+    StageCount, StageFold, WorkAnswer, WorkCondition, WorkCount, WorkObject, WorkRow, WorksAnswer,
+};
 
 pub use crate::shown::Text;

@@ -12,7 +12,10 @@ use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 
 use crate::guard::Guard;
-use crate::live::{BindingFact, Csrs, DecisionFact, Kind, Objects, PlacementFact, SetFact, Tasks};
+use crate::live::{
+    BindingFact, Csrs, DecisionFact, Kind, Objects, PlacementFact, RolloutFact, SetFact, Tasks,
+    WorkFact,
+};
 use crate::rights::Rights;
 use crate::routes::LastFacts;
 use crate::sessions::{Secret, SessionId, Sessions};
@@ -49,6 +52,8 @@ pub(crate) struct App {
     pub(crate) decisions: Kind<Objects<DecisionFact>>,
     pub(crate) sets: Kind<Objects<SetFact>>,
     pub(crate) bindings: Kind<Objects<BindingFact>>,
+    pub(crate) works: Kind<Objects<WorkFact>>,
+    pub(crate) rollouts: Kind<Objects<RolloutFact>>,
     pub(crate) last_facts: LastFacts,
     pub(crate) rights: Rights,
     pub(crate) asking: Semaphore,
@@ -72,6 +77,8 @@ impl App {
             decisions: Kind::new(hub.clone(), tasks.clone()),
             sets: Kind::new(hub.clone(), tasks.clone()),
             bindings: Kind::new(hub.clone(), tasks.clone()),
+            works: Kind::new(hub.clone(), tasks.clone()),
+            rollouts: Kind::new(hub.clone(), tasks.clone()),
             last_facts: LastFacts::default(),
             rights: Rights::new(hub.clone()),
             asking: Semaphore::new(AT_ONCE),

@@ -8,6 +8,7 @@ mod csrs;
 mod placements;
 mod sets;
 mod store;
+mod works;
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -25,6 +26,10 @@ pub(crate) use placements::{DecisionFact, PlacementFact};
 pub(crate) use sets::{BindingFact, SetFact};
 use store::key;
 pub(crate) use store::{Fact, Objects, Store};
+pub(crate) use works::{
+    DecidedFact, MOST_CONDITIONS, RolloutFact, RolloutPlacement, WholeWork, WorkDifference,
+    WorkFact, condition,
+};
 
 use crate::answers::{Connection, HubAnswer};
 
@@ -48,6 +53,7 @@ pub(crate) struct Open<S>(Arc<Shared<S>>);
 
 #[derive(Debug)]
 struct Shared<S> {
+    part: Part,
     hub: Hub,
     tasks: Tasks,
     state: Mutex<State<S>>,
@@ -55,6 +61,20 @@ struct Shared<S> {
     changed: watch::Sender<u64>,
     /// Number of [`Open`]s.
     open: watch::Sender<usize>,
+}
+
+/// The part of a kind that is followed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// All objects. They are kept for a while after the last page was closed.
+    #[default]
+    All,
+    /// Those of a namespace.
+    Within(String),
+    /// One object, by namespace and name.
+    One(String, String),
+    /// Those with these labels.
+    Labelled(String),
 }
 
 #[derive(Debug)]
@@ -75,7 +95,13 @@ struct Filled<'a, S> {
 
 impl<S: Store> Kind<S> {
     pub(crate) fn new(hub: Hub, tasks: Tasks) -> Self {
+        Self::part(hub, tasks, Part::All)
+    }
+
+    /// A part of the kind, for one page.
+    pub(crate) fn part(hub: Hub, tasks: Tasks, part: Part) -> Self {
         Self(Arc::new(Shared {
+            part,
             hub,
             tasks,
             state: Mutex::new(State {
@@ -156,7 +182,7 @@ impl<S> Shared<S> {
 
 impl<S: Store> Shared<S> {
     async fn follow(&self) {
-        let watched: Watched<()> = S::watched();
+        let watched = self.part.of(S::watched());
         let mut filled = Filled {
             shared: self,
             listed: None,
@@ -170,12 +196,16 @@ impl<S: Store> Shared<S> {
     /// Ends when nobody has looked for [`KEPT`]. Then the store is empty, and the next one begins anew.
     async fn idle(&self) {
         let mut open = self.open.subscribe();
+        let kept = match self.part {
+            Part::All => KEPT,
+            _ => Duration::ZERO,
+        };
         loop {
             // The sender lives as long as this.
             if open.wait_for(|count| *count == 0).await.is_err() {
                 return;
             }
-            let opened = tokio::time::timeout(KEPT, open.wait_for(|count| *count > 0));
+            let opened = tokio::time::timeout(kept, open.wait_for(|count| *count > 0));
             if opened.await.is_ok() {
                 continue;
             }
@@ -213,6 +243,19 @@ impl<S: Store> Shared<S> {
                 missing: None,
             };
         });
+    }
+}
+
+// === impl Part ===
+
+impl Part {
+    fn of(&self, watched: Watched<()>) -> Watched<()> {
+        match self {
+            Self::All => watched,
+            Self::Within(namespace) => watched.within(namespace),
+            Self::One(namespace, name) => watched.within(namespace).named(name),
+            Self::Labelled(selector) => watched.labelled(selector.clone()),
+        }
     }
 }
 

@@ -9,8 +9,8 @@ use berth_api::groups;
 use berth_rules::Permission;
 use berth_rules::display::{Flag, Quoted, ShellWord};
 
-use crate::answers::{Missing, Text};
-use crate::screens::offers::Lacks;
+use crate::answers::{Act, Missing, Text};
+use crate::screens::offers::{Lacks, Target};
 
 /// An answer is used this long.
 const FRESH: Duration = Duration::from_secs(30);
@@ -23,6 +23,9 @@ const CHANGES: &str = "open-cluster-management:berth:accept";
 
 /// The smallest role of an installation that may change placements. Kubernetes' role edit contains it.
 const EDITS: &str = "open-cluster-management:berth:edit";
+
+/// The smallest role of an installation that may change rollouts.
+const WORK_EDITS: &str = "open-cluster-management:berth:work-edit";
 
 /// A right on one cluster, or on all of them if the name is empty; or in a namespace.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -37,6 +40,8 @@ pub(crate) enum Right {
     Bind(String),
     /// To replace the placements of a namespace, by RBAC.
     Placements(String),
+    /// To change the ManifestWorkReplicaSet of this namespace and name, by RBAC.
+    Rollout(String, String),
 }
 
 /// The rights of the user.
@@ -117,6 +122,17 @@ impl Rights {
         }
     }
 
+    /// Returns what the user lacks for an action that was refused.
+    pub(crate) async fn missing_for(&self, act: Act, target: Target<'_>) -> Option<Missing> {
+        match target {
+            Target::Cluster(name) => self.lacks_on(name, false).await.of(act).cloned(),
+            Target::ReplicaSet(namespace, name) => {
+                let right = Right::Rollout(namespace.to_owned(), name.to_owned());
+                self.lacks(right).await.ok().flatten()
+            }
+        }
+    }
+
     async fn lacks_of(&self, right: fn(String) -> Right, name: &str) -> Option<Missing> {
         // Most admins may act on all clusters: then one answer serves all names.
         match self.lacks(right(String::new())).await {
@@ -150,6 +166,11 @@ impl Rights {
                 let resource = (groups::CLUSTER, groups::PLACEMENTS);
                 let may = self.hub.may("update", resource, namespace, "").await?;
                 Ok((!may).then(|| Missing::of_placements(namespace, user)))
+            }
+            Right::Rollout(namespace, name) => {
+                let resource = (groups::WORK, groups::MANIFEST_WORK_REPLICA_SETS);
+                let may = self.hub.may("patch", resource, namespace, name).await?;
+                Ok((!may).then(|| Missing::of_rollout(namespace, name, user)))
             }
         }
     }
@@ -200,15 +221,31 @@ impl Missing {
             groups::CLUSTER,
             Quoted(namespace)
         );
+        Self::in_namespace(permission, EDITS, namespace, user)
+    }
+
+    fn of_rollout(namespace: &str, name: &str, user: &str) -> Self {
+        let permission = format!(
+            "verb \"patch\" on {} in API group {}, name {}, namespace {}",
+            groups::MANIFEST_WORK_REPLICA_SETS,
+            groups::WORK,
+            Quoted(name),
+            Quoted(namespace)
+        );
+        Self::in_namespace(permission, WORK_EDITS, namespace, user)
+    }
+
+    /// A permission that a role contains which is bound in a namespace.
+    fn in_namespace(permission: String, role: &str, namespace: &str, user: &str) -> Self {
         let command = format!(
-            "kubectl create rolebinding {} -n {} --clusterrole={EDITS} {}",
-            ShellWord(&format!("{EDITS}:{user}")),
+            "kubectl create rolebinding {} -n {} --clusterrole={role} {}",
+            ShellWord(&format!("{role}:{user}")),
             ShellWord(namespace),
             Flag("--user", user),
         );
         Self {
             permission: permission.into(),
-            role: Some(EDITS.into()),
+            role: Some(role.into()),
             command: command.into(),
         }
     }

@@ -3,6 +3,7 @@
 mod placements;
 mod session;
 mod sets;
+mod works;
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -17,6 +18,7 @@ use berth_admin::answers::{Action, Done, Failure};
 use http::request::Parts;
 use http::{Method, StatusCode, Uri};
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use tokio::runtime::Handle;
 use tokio::task::spawn_blocking;
 
@@ -25,7 +27,8 @@ use crate::app::App;
 use crate::page;
 use crate::respond::{Refused, json};
 use crate::rights::Right;
-use crate::screens::{details, events, offers};
+use crate::screens::offers::{self, Target};
+use crate::screens::{details, events};
 use crate::sessions::{NoStream, Secret, SessionId};
 use crate::stream::{self, requests::RequestsScreen};
 pub(crate) use placements::LastFacts;
@@ -54,6 +57,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .route("/api/clusters/{name}/{act}", post(act))
         .merge(placements::routes())
         .merge(sets::routes())
+        .merge(works::routes())
         .layer(from_fn_with_state(Arc::clone(&app), within_read_only))
         .layer(from_fn_with_state(Arc::clone(&app), with_session));
     Router::new()
@@ -186,7 +190,11 @@ async fn cluster(
 
 async fn yaml(State(app): State<Arc<App>>, Path(name): Path<String>) -> Result<Response, Refused> {
     let _asking = app.asking.acquire().await;
-    let mut value = stream::cluster::details(&app, &name).await?.value;
+    yaml_of(stream::cluster::details(&app, &name).await?.value)
+}
+
+/// The YAML of an object, as kubectl shows it.
+fn yaml_of(mut value: Value) -> Result<Response, Refused> {
     if let Some(metadata) = value["metadata"].as_object_mut() {
         // As kubectl leaves it out.
         metadata.remove("managedFields");
@@ -237,6 +245,17 @@ async fn act(
     let _asking = app.asking.acquire().await;
     let (hub, of, dry_run) = (app.hub.clone(), name.clone(), asked.dry_run);
     let done = carried_out(async move || hub.act(action, &of, dry_run).await).await;
+    of_action(&app, act, Target::Cluster(&name), dry_run, done).await
+}
+
+/// Answers with what an action did, or why it did not.
+async fn of_action(
+    app: &App,
+    act: Act,
+    target: Target<'_>,
+    dry_run: bool,
+    done: Result<Done, Failure>,
+) -> Result<Response, Refused> {
     let done = match done {
         Ok(done) => done,
         Err(failure) => {
@@ -246,11 +265,11 @@ async fn act(
                 return Err(refused);
             }
             app.rights.forget();
-            let lacks = app.rights.lacks_on(&name, false).await;
-            return Err(refused.missing(lacks.of(act).cloned()));
+            let missing = app.rights.missing_for(act, target).await;
+            return Err(refused.missing(missing));
         }
     };
-    Ok(acted(done, asked.dry_run, act.command(&name)))
+    Ok(acted(done, dry_run, act.command(target)))
 }
 
 /// The answer of an action.
@@ -261,6 +280,7 @@ fn acted(done: Done, dry_run: bool, command: String) -> Response {
         warnings: texts(done.notes),
         dry_run,
         command: command.into(),
+        shown: done.offer.map(Text::from),
     })
 }
 

@@ -7,4 +7,6 @@ pub(crate) mod offers;
 pub(crate) mod placement;
 pub(crate) mod placements;
 pub(crate) mod requests;
+pub(crate) mod rollouts;
 pub(crate) mod sets;
+pub(crate) mod works;

@@ -20,6 +20,7 @@ pub(crate) mod placements;
 pub(crate) mod requests;
 pub(crate) mod sets;
 mod table;
+mod works;
 
 use std::collections::VecDeque;
 use std::convert::Infallible;

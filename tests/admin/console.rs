@@ -3,6 +3,7 @@
 mod browser;
 mod placements;
 mod sets;
+mod works;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;

@@ -19,6 +19,7 @@ fn done(changed: bool, line: String, dry_run: DryRun, notes: Vec<String>) -> Don
     Done {
         lines: vec![format!("{line}{suffix}")],
         notes,
+        offer: None,
     }
 }
 

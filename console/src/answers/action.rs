@@ -1,4 +1,4 @@
-//! Actions: what a user may do with a cluster, and what an action did.
+//! Actions: what a user may do with an object, and what an action did.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 use super::failure::Missing;
 use crate::shown::Text;
 
-/// An action on a cluster. Its name is the last segment of `POST /api/clusters/{name}/{act}`.
+/// An action on a cluster or a rollout. Its name is the last segment of `POST /api/clusters/{name}/{act}`, and of
+/// `POST /api/replicasets/{namespace}/{name}/{act}`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Act {
@@ -18,6 +19,12 @@ pub enum Act {
     Cordon,
     /// End that.
     Uncordon,
+    /// Pause the rollouts of a replica set.
+    Pause,
+    /// End that.
+    Resume,
+    /// Approve the step of a rollout that waits.
+    Approve,
 }
 
 /// The body of an action.
@@ -26,6 +33,9 @@ pub enum Act {
 pub struct ActionRequest {
     /// The hub decides about the writes, and stores nothing.
     pub dry_run: bool,
+    /// For `approve`: what its dry run has shown. Another step is not approved.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shown: Option<String>,
 }
 
 /// What an action did, or would do.
@@ -40,6 +50,9 @@ pub struct ActionAnswer {
     pub dry_run: bool,
     /// The same as a command.
     pub command: Text,
+    /// Of a dry run of `approve`: the step that waits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shown: Option<Text>,
 }
 
 /// An action that a screen offers.
@@ -50,7 +63,7 @@ pub struct Offer {
     pub act: Act,
     /// The user may take it, as far as permissions go.
     pub allowed: bool,
-    /// Why it cannot be taken: a state of the cluster, `--read-only`, or a permission that is missing.
+    /// Why it cannot be taken: a state of the object, `--read-only`, or a permission that is missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<Text>,
     /// The permission that is missing.

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::action::Offer;
 use super::clusters::State;
+use super::works::WorkCount;
 use crate::shown::Text;
 
 /// `GET /api/clusters/{name}`, and the event `answer` of `screen=cluster`.
@@ -48,6 +49,9 @@ pub struct ClusterAnswer {
     pub placements: Option<Vec<PlacedBy>>,
     /// The number of further ones.
     pub more_placements: usize,
+    /// The states of its ManifestWorks, the worst first. Left out until they are listed, and if the user may not list them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub works: Option<Vec<WorkCount>>,
     /// What the user may do.
     pub actions: Vec<Offer>,
     /// What cannot be shown, and why: an object that the user may not read, a field that cannot be read.

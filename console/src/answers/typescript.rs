@@ -8,7 +8,8 @@ use serde_json::{Map, Value};
 use super::{
     ActionAnswer, ActionRequest, ClusterAnswer, CodeRequest, Delta, ErrorAnswer, EventsAnswer,
     FleetAnswer, HubAnswer, LabelRequest, MoveRequest, PlacementAnswer, PlacementRequest,
-    PlacementsAnswer, RequestsAnswer, SessionAnswer, SetsAnswer, WhatIfAnswer, Window, YamlAnswer,
+    PlacementsAnswer, ReplicaSetAnswer, RequestsAnswer, SessionAnswer, SetsAnswer, WhatIfAnswer,
+    Window, WorkAnswer, WorksAnswer, YamlAnswer,
 };
 
 const HEADER: &str = "// Generated. To change it, change console/src/answers and run: BERTH_GENERATE=1 cargo test --test files generated\n";
@@ -28,6 +29,7 @@ pub fn typescript() -> String {
     schemas.subschema_for::<PlacementAnswer>();
     schemas.subschema_for::<PlacementRequest>();
     schemas.subschema_for::<PlacementsAnswer>();
+    schemas.subschema_for::<ReplicaSetAnswer>();
     schemas.subschema_for::<RequestsAnswer>();
     schemas.subschema_for::<SessionAnswer>();
     schemas.subschema_for::<LabelRequest>();
@@ -35,6 +37,8 @@ pub fn typescript() -> String {
     schemas.subschema_for::<SetsAnswer>();
     schemas.subschema_for::<WhatIfAnswer>();
     schemas.subschema_for::<Window>();
+    schemas.subschema_for::<WorkAnswer>();
+    schemas.subschema_for::<WorksAnswer>();
     schemas.subschema_for::<YamlAnswer>();
     let mut text = HEADER.to_owned();
     for (name, schema) in schemas.definitions() {

@@ -69,6 +69,11 @@ impl<F> Objects<F> {
         self.0.values()
     }
 
+    /// The object with this key.
+    pub(crate) fn get(&self, key: &str) -> Option<&Arc<F>> {
+        self.0.get(key)
+    }
+
     /// The number of objects.
     pub(crate) fn len(&self) -> usize {
         self.0.len()

@@ -20,7 +20,7 @@ use crate::answers::{
 use crate::fact::{Standing, is_cordoned};
 use crate::handshake::{CsrFact, Facts, LeaseFact, handshake, lateness};
 use crate::live::CsrObject;
-use crate::screens::offers::Lacks;
+use crate::screens::offers::{Lacks, Target};
 use crate::screens::requests::judge;
 use std::sync::Arc;
 
@@ -195,6 +195,7 @@ impl Details {
             sets: self.sets.clone(),
             placements: None,
             more_placements: 0,
+            works: None,
             notes: self.notes.clone(),
         }
     }
@@ -218,7 +219,7 @@ impl Details {
         }
         acts.push(if cordoned { Act::Uncordon } else { Act::Cordon });
         acts.into_iter()
-            .map(|act| self.lacks.offer(act, &facts.name))
+            .map(|act| self.lacks.offer(act, Target::Cluster(&facts.name)))
             .collect()
     }
 }

@@ -14,7 +14,7 @@ use crate::answers::State;
 use crate::answers::{Act, CsrAnswer, CsrStanding, PendingCluster, RequestsAnswer, Text};
 use crate::fact::ClusterFact;
 use crate::live::{CsrObject, Csrs};
-use crate::screens::offers::Lacks;
+use crate::screens::offers::{Lacks, Target};
 use crate::table::Table;
 
 /// Upper bound on the clusters that are shown.
@@ -108,7 +108,9 @@ fn pending(fact: &ClusterFact, csrs: &Csrs, lacks: &Lacks) -> PendingCluster {
         urls: fact.urls.to_vec(),
         csrs: answers,
         warnings,
-        actions: offers.map(|act| lacks.offer(act, &fact.name)).into(),
+        actions: offers
+            .map(|act| lacks.offer(act, Target::Cluster(&fact.name)))
+            .into(),
     }
 }
 

@@ -18,14 +18,16 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use super::works::{part, refusal};
 use super::{Answering, Changes};
 use crate::answers::{ClusterAnswer, Connection, ErrorAnswer, HubAnswer};
 use crate::app::App;
 use crate::handshake::LeaseFact;
-use crate::live::{CsrObject, Csrs, DecisionFact, Objects, Open};
+use crate::live::{CsrObject, Csrs, DecisionFact, Objects, Open, Part, WorkFact};
 use crate::respond::Refused;
 use crate::screens::details::Details;
 use crate::screens::placements::placed_by;
+use crate::screens::works::counts;
 use crate::table::Table;
 
 /// What time alone changes is looked at this often.
@@ -41,6 +43,8 @@ pub(crate) struct ClusterScreen {
     clusters: Open<Table>,
     csrs: Open<Csrs>,
     decisions: Open<Objects<DecisionFact>>,
+    /// Those of its namespace.
+    works: Open<Objects<WorkFact>>,
     changes: Changes,
     lease: Followed,
     /// What was read, for which versions, and when.
@@ -104,14 +108,22 @@ impl ClusterScreen {
     pub(crate) fn new(app: Arc<App>, name: String) -> Self {
         let (clusters, csrs) = (app.clusters.open(), app.csrs.open());
         let decisions = app.decisions.open();
+        let works = part(&app, Part::Within(name.clone()));
+        let changes = [
+            clusters.changes(),
+            csrs.changes(),
+            decisions.changes(),
+            works.changes(),
+        ];
         Self {
-            changes: Changes::of([clusters.changes(), csrs.changes(), decisions.changes()]),
+            changes: Changes::of(changes),
             lease: Followed::new(&app, &name),
             app,
             name,
             clusters,
             csrs,
             decisions,
+            works,
             read: None,
         }
     }
@@ -159,7 +171,7 @@ impl ClusterScreen {
         }
         let mut answer = details.answer(csrs.as_deref(), Timestamp::now());
         add_placements(&mut answer, &self.decisions, &self.name);
-        Ok(answer)
+        Ok(with_works(answer, &self.works))
     }
 }
 
@@ -239,9 +251,26 @@ pub(crate) async fn details(app: &App, name: &str) -> Result<Details, Refused> {
 /// As [`details`].
 pub(crate) async fn answer(app: &Arc<App>, name: &str) -> Result<ClusterAnswer, Refused> {
     let (csrs, decisions) = (app.csrs.open(), app.decisions.open());
-    let (details, (), ()) = futures::join!(details(app, name), csrs.loaded(), decisions.loaded());
+    let works = part(app, Part::Within(name.to_owned()));
+    let (details, (), (), ()) = futures::join!(
+        details(app, name),
+        csrs.loaded(),
+        decisions.loaded(),
+        works.loaded()
+    );
     let csrs = csrs_of(&csrs, name);
     let mut answer = details?.answer(csrs.as_deref(), Timestamp::now());
     add_placements(&mut answer, &decisions, name);
-    Ok(answer)
+    Ok(with_works(answer, &works))
+}
+
+/// Adds the states of its ManifestWorks, or why they cannot be shown.
+fn with_works(mut answer: ClusterAnswer, works: &Open<Objects<WorkFact>>) -> ClusterAnswer {
+    let is_listed = !matches!(
+        works.connection().state,
+        Connection::Loading | Connection::Refused
+    );
+    answer.works = is_listed.then(|| works.with(|all, _| counts(all.iter())));
+    answer.notes.extend(refusal("Its works", works));
+    answer
 }

@@ -11,10 +11,12 @@ use super::fleet::FleetScreen;
 use super::placements::{PlacementScreen, PlacementsScreen};
 use super::requests::RequestsScreen;
 use super::sets::SetsScreen;
+use super::works::{ReplicaSetScreen, WorkScreen, WorksScreen};
 use super::{Answers, Screen, Unanswered};
 use crate::app::App;
 use crate::respond::Refused;
 use crate::screens::placement::Chosen;
+use crate::screens::works::Search;
 use crate::search::Query;
 use crate::table::{MOST_ROWS, Sort, View};
 
@@ -34,7 +36,7 @@ struct Row {
 }
 
 /// The screens.
-const SCREENS: [Row; 7] = [
+const SCREENS: [Row; 10] = [
     Row {
         name: "fleet",
         keys: &[],
@@ -83,6 +85,34 @@ const SCREENS: [Row; 7] = [
         name: "sets",
         keys: &[],
         begin: |app, _| Ok(answers(SetsScreen::new(Arc::clone(app)))),
+    },
+    Row {
+        name: "works",
+        keys: &["q", "state"],
+        begin: |app, asked| {
+            let search = Search {
+                part: asked.value("q").to_owned(),
+                state: asked.value("state").to_owned(),
+            };
+            Ok(answers(WorksScreen::new(app, search)))
+        },
+    },
+    Row {
+        name: "work",
+        keys: &["cluster", "name"],
+        begin: |app, asked| {
+            let (cluster, name) = (asked.needed("cluster")?, asked.needed("name")?);
+            Ok(answers(WorkScreen::new(app, cluster, name)))
+        },
+    },
+    Row {
+        name: "replicaset",
+        keys: &["namespace", "name"],
+        begin: |app, asked| {
+            let (namespace, name) = (asked.needed("namespace")?, asked.needed("name")?);
+            let screen = ReplicaSetScreen::new(Arc::clone(app), namespace, name)?;
+            Ok(answers(screen))
+        },
     },
 ];
 

@@ -10,19 +10,28 @@ const WORDS: Record<Act, [string, string]> = {
   deny: ["Deny", "danger"],
   cordon: ["Cordon", ""],
   uncordon: ["End the cordon", ""],
+  pause: ["Pause", ""],
+  resume: ["Resume", "primary"],
+  approve: ["Approve", "primary"],
 };
 
-export function Actions({ name, offers }: { name: string; offers: Offer[] }) {
+/** An object, and the route of its actions. */
+interface Of {
+  name: string;
+  at: string;
+}
+
+export function Actions({ of, offers }: { of: Of; offers: Offer[] }) {
   return (
     <div class="actions">
       {offers.map((offer) => (
-        <Action key={offer.act} name={name} offer={offer} />
+        <Action key={offer.act} of={of} offer={offer} />
       ))}
     </div>
   );
 }
 
-function Action({ name, offer }: { name: string; offer: Offer }) {
+function Action({ of, offer }: { of: Of; offer: Offer }) {
   const asking = useSignal(false);
   const [word, look] = WORDS[offer.act];
   if (!offer.allowed) {
@@ -35,15 +44,15 @@ function Action({ name, offer }: { name: string; offer: Offer }) {
   }
   return (
     <>
-      <button type="button" class={look} onClick={() => (asking.value = true)} aria-label={`${word} ${name}`}>
+      <button type="button" class={look} onClick={() => (asking.value = true)} aria-label={`${word} ${of.name}`}>
         {word}…
       </button>
-      {asking.value && <Question name={name} offer={offer} ends={() => (asking.value = false)} />}
+      {asking.value && <Question of={of} offer={offer} ends={() => (asking.value = false)} />}
     </>
   );
 }
 
-function Question({ name, offer, ends }: { name: string; offer: Offer; ends: () => void }) {
+function Question({ of, offer, ends }: { of: Of; offer: Offer; ends: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const trial = useSignal<ActionAnswer | undefined>(undefined);
   const failure = useSignal<Failure | undefined>(undefined);
@@ -53,7 +62,7 @@ function Question({ name, offer, ends }: { name: string; offer: Offer; ends: () 
     busy.value = true;
     failure.value = undefined;
     try {
-      const answer = await call<ActionAnswer>("POST", `/api/clusters/${encodeURIComponent(name)}/${offer.act}`, { dryRun });
+      const answer = await call<ActionAnswer>("POST", `${of.at}/${offer.act}`, { dryRun, shown: dryRun ? undefined : trial.value?.shown });
       trial.value = answer;
       if (!dryRun) tell(answer.done.join(" "));
     } catch (error) {
@@ -69,7 +78,7 @@ function Question({ name, offer, ends }: { name: string; offer: Offer; ends: () 
   return (
     <dialog ref={dialog} onClose={ends} aria-labelledby="question">
       <h2 id="question">
-        {word}: {name}
+        {word}: {of.name}
       </h2>
       <div aria-live="polite" aria-busy={busy.value}>
         {trial.value && (

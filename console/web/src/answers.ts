@@ -1,7 +1,7 @@
 // Generated. To change it, change console/src/answers and run: BERTH_GENERATE=1 cargo test --test files generated
 
-/** An action on a cluster. Its name is the last segment of `POST /api/clusters/{name}/{act}`. */
-export type Act = "accept" | "deny" | "cordon" | "uncordon";
+/** An action on a cluster or a rollout. Its name is the last segment of `POST /api/clusters/{name}/{act}`, and of `POST /api/replicasets/{namespace}/{name}/{act}`. */
+export type Act = "accept" | "deny" | "cordon" | "uncordon" | "pause" | "resume" | "approve";
 
 /** What an action did, or would do. */
 export interface ActionAnswer {
@@ -11,6 +11,8 @@ export interface ActionAnswer {
   done: string[];
   /** Nothing was stored. */
   dryRun: boolean;
+  /** Of a dry run of `approve`: the step that waits. */
+  shown?: string;
   /** What the user should know. */
   warnings: string[];
 }
@@ -19,6 +21,8 @@ export interface ActionAnswer {
 export interface ActionRequest {
   /** The hub decides about the writes, and stores nothing. */
   dryRun: boolean;
+  /** For `approve`: what its dry run has shown. Another step is not approved. */
+  shown?: string;
 }
 
 /** A namespace that a set is bound to. */
@@ -93,6 +97,8 @@ export interface ClusterAnswer {
   urls: string[];
   /** The version of Kubernetes. */
   version: string;
+  /** The states of its ManifestWorks, the worst first. Left out until they are listed, and if the user may not list them. */
+  works?: WorkCount[];
 }
 
 /** An Event about the cluster. */
@@ -212,6 +218,34 @@ export interface Delta {
   total: number;
 }
 
+/** The same difference on several clusters. */
+export interface DifferenceGroup {
+  /** The number of clusters. */
+  clusters: number;
+  /** The number of objects. */
+  count: number;
+  /** Who wrote the field. */
+  managers: string[];
+  /** Some of the objects. */
+  places: DifferencePlace[];
+  /** The state of the objects. */
+  state: WorkCondition;
+  /** The kind of the objects, and the field that differs; or what else is wrong with the object. */
+  what: string;
+}
+
+/** An object that differs. */
+export interface DifferencePlace {
+  /** The cluster. */
+  cluster: string;
+  /** What was found, or why. */
+  found: string;
+  /** The object; left out for the whole ManifestWork. */
+  object?: string;
+  /** The ManifestWork. */
+  work: string;
+}
+
 /** The body of every response that is not a success. */
 export interface ErrorAnswer {
   /** What went wrong. */
@@ -242,6 +276,26 @@ export interface Failure {
   reason: string;
   /** What the user can do. */
   remedy?: string;
+}
+
+/** A value of a feedback rule. */
+export interface FeedbackAnswer {
+  /** Text that others wrote. Control characters and characters that reorder text are escaped, as the commands escape them. */
+  name: string;
+  /** Text that others wrote. Control characters and characters that reorder text are escaped, as the commands escape them. */
+  value: string;
+}
+
+/** A field of an object that differs from the manifest. */
+export interface FieldAnswer {
+  /** The value on the cluster. Left out if the object does not have the field. */
+  found?: string;
+  /** The field manager that wrote it, if known. */
+  manager?: string;
+  /** The path. */
+  path: string;
+  /** The value in the manifest. Left out if the manifest does not have the field. */
+  prescribed?: string;
 }
 
 /** The event `answer` of `screen=fleet`. */
@@ -375,6 +429,13 @@ export interface Need {
 /** How bad it is. */
 export type NeedSeverity = "broken" | "waits";
 
+/** How an object is not as prescribed. */
+export interface ObjectState {
+  state: WorkCondition;
+  /** Text that others wrote. Control characters and characters that reorder text are escaped, as the commands escape them. */
+  why: string;
+}
+
 /** An action that a screen offers. */
 export interface Offer {
   /** The action. */
@@ -385,7 +446,7 @@ export interface Offer {
   command: string;
   /** The permission that is missing. */
   missing?: Missing;
-  /** Why it cannot be taken: a state of the cluster, `--read-only`, or a permission that is missing. */
+  /** Why it cannot be taken: a state of the object, `--read-only`, or a permission that is missing. */
   why?: string;
 }
 
@@ -489,6 +550,14 @@ export interface PlacementRow {
   why: string;
 }
 
+/** A placement of a replica set, with its clusters by stage. */
+export interface PlacementStage {
+  /** The clusters by stage, the worst first. */
+  folds: StageFold[];
+  /** How far it is. */
+  stage: StageAnswer;
+}
+
 /** The state of a placement, the worst first. */
 export type PlacementState = "misconfigured" | "unsatisfied" | "new" | "satisfied";
 
@@ -512,6 +581,32 @@ export interface Remedy {
   text: string;
 }
 
+/** The event `answer` of `screen=replicaset`. */
+export interface ReplicaSetAnswer {
+  /** What the user may do. */
+  actions: Offer[];
+  /** status.conditions */
+  conditions: ConditionAnswer[];
+  /** When it was created. */
+  created?: string;
+  /** metadata.name */
+  name: string;
+  /** metadata.namespace */
+  namespace: string;
+  /** Its steps need approvals. */
+  needsApproval: boolean;
+  /** What cannot be shown, and why. */
+  notes: string[];
+  /** How far each placement is, with its clusters. */
+  placements: PlacementStage[];
+  /** Since when. */
+  since?: string;
+  /** The state. */
+  state: RolloutCondition;
+  /** Why. Empty if the rollouts are complete. */
+  why: string;
+}
+
 /** `GET /api/requests`, and the event `answer` of `screen=requests`. */
 export interface RequestsAnswer {
   /** Clusters that wait for a decision, and accepted clusters with a CSR that waits for one. The newest first. */
@@ -532,6 +627,25 @@ export interface ResultCount {
   result: string;
   /** In words. */
   words: string;
+}
+
+/** The state of the rollouts of a ManifestWorkReplicaSet, the worst first. */
+export type RolloutCondition = "unusable" | "stopped" | "failing" | "paused" | "approvalPending" | "progressing" | "new" | "deleting" | "complete";
+
+/** A ManifestWorkReplicaSet of the list. */
+export interface RolloutRow {
+  /** metadata.name */
+  name: string;
+  /** metadata.namespace */
+  namespace: string;
+  /** How far each placement is. */
+  placements: StageAnswer[];
+  /** Since when. */
+  since?: string;
+  /** The state. */
+  state: RolloutCondition;
+  /** Why. Empty if the rollouts are complete. */
+  why: string;
 }
 
 /** What a placement selects: how many clusters each step leaves. */
@@ -584,6 +698,14 @@ export interface SetAnswer {
   name: string;
 }
 
+/** The name of a ManifestWorkReplicaSet. */
+export interface SetName {
+  /** Text that others wrote. Control characters and characters that reorder text are escaped, as the commands escape them. */
+  name: string;
+  /** Text that others wrote. Control characters and characters that reorder text are escaped, as the commands escape them. */
+  namespace: string;
+}
+
 /** A set. */
 export interface SetRow {
   /** The namespaces that it is bound to. */
@@ -632,6 +754,53 @@ export interface Share {
 
 /** One of the two sides. */
 export type Side = "hub" | "agent";
+
+/** What became of the template in a cluster. */
+export type Stage = "failed" | "timedOut" | "working" | "soaking" | "waiting" | "leaving" | "done";
+
+/** How far the rollout of a placement is. */
+export interface StageAnswer {
+  /** The number of clusters in each stage, in the order of [`Stage`]. */
+  counts: StageCount[];
+  /** When the next cluster has run for its minimum success time, or misses its deadline. */
+  next?: string;
+  /** The name of the Placement. */
+  placement: string;
+  /** It has stopped, since too many clusters have failed. */
+  stopped: boolean;
+  /** The strategy in words, such as `at most 25% of the clusters at a time`. */
+  strategy: string[];
+}
+
+/** A cluster of a rollout. */
+export interface StageCluster {
+  /** The name. */
+  cluster: string;
+  /** Since when it is in the stage. */
+  since?: string;
+  /** When its minimum success time is over, or its deadline. */
+  until?: string;
+  /** Why its ManifestWork is not as prescribed. */
+  why: string;
+  /** Its ManifestWork; left out if it has none. */
+  work?: string;
+}
+
+/** The number of clusters in a stage. */
+export interface StageCount {
+  count: number;
+  stage: Stage;
+}
+
+/** The clusters in a stage. */
+export interface StageFold {
+  /** The first ones, by name. */
+  clusters: StageCluster[];
+  /** The number of clusters. */
+  count: number;
+  /** The stage. */
+  stage: Stage;
+}
 
 /** The state of a cluster. The first that applies, in the order of the handshake's end. */
 export type State = "pending" | "denied" | "accepted" | "joined" | "available" | "unavailable" | "unknown" | "deleting";
@@ -701,6 +870,93 @@ export interface Window {
   rows: ClusterRow[];
   /** Number of all clusters. */
   total: number;
+}
+
+/** The event `answer` of `screen=work`. */
+export interface WorkAnswer {
+  /** status.conditions */
+  conditions: ConditionAnswer[];
+  /** When it was created. */
+  created?: string;
+  /** The number of further objects. */
+  more: number;
+  /** What cannot be shown, and why. */
+  notes: string[];
+  /** Its objects, those that differ first. */
+  objects: WorkObject[];
+  /** How it is. */
+  row: WorkRow;
+}
+
+/** The state of a ManifestWork, the worst first. */
+export type WorkCondition = "notApplied" | "missing" | "unknown" | "degraded" | "drifted" | "held" | "notReported" | "progressing" | "deleting" | "asPrescribed";
+
+/** The number of ManifestWorks in a state. */
+export interface WorkCount {
+  count: number;
+  state: WorkCondition;
+}
+
+/** An object of a ManifestWork. */
+export interface WorkObject {
+  /** The status of the condition Applied; empty without it. */
+  applied: string;
+  /** The status of the condition Available; empty without it. */
+  available: string;
+  /** Its other conditions that are not as they should be, such as Progressing. */
+  conditions: ConditionAnswer[];
+  /** The agent puts the fields back, and another client changes them again and again. */
+  contested: boolean;
+  /** The fields that differ. */
+  fields: FieldAnswer[];
+  /** The number of further fields that differ. */
+  moreFields: number;
+  /** As kubectl names it, with its namespace before its name. */
+  title: string;
+  /** The values of its feedback rules. */
+  values: FeedbackAnswer[];
+  /** The states in which it is not as prescribed, and why. */
+  wrong: ObjectState[];
+}
+
+/** A ManifestWork of the list. */
+export interface WorkRow {
+  /** Its namespace: the cluster. */
+  cluster: string;
+  /** The number of its manifests. */
+  manifests: number;
+  /** metadata.name */
+  name: string;
+  /** The replica set that made it. */
+  set?: SetName;
+  /** Since when. */
+  since?: string;
+  /** The state. */
+  state: WorkCondition;
+  /** Why. Empty if all objects are as prescribed. */
+  why: string;
+}
+
+/** The event `answer` of `screen=works`. */
+export interface WorksAnswer {
+  /** What differs on the clusters of those, by field; the most frequent first. */
+  differences: DifferenceGroup[];
+  /** The number of ManifestWorks that match. */
+  matched: number;
+  /** The number of further groups. */
+  moreDifferences: number;
+  /** The number of further replica sets that match. */
+  moreSets: number;
+  /** What cannot be shown, and why. */
+  notes: string[];
+  /** Replica sets that match, the worst first. */
+  sets: RolloutRow[];
+  /** The states of those whose name or cluster matches, the worst first. */
+  states: WorkCount[];
+  /** The number of all ManifestWorks. */
+  total: number;
+  /** ManifestWorks that match, the worst first. */
+  works: WorkRow[];
 }
 
 /** `GET /api/clusters/{name}/yaml` */

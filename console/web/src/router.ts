@@ -37,6 +37,10 @@ export function follow(event: MouseEvent): void {
 }
 
 export const clusterPath = (name: string) => `/clusters/${encodeURIComponent(name)}`;
+export const ofCluster = (name: string) => ({ name, at: `/api/clusters/${encodeURIComponent(name)}` });
+export const worksPath = (q: string) => `/works?${new URLSearchParams({ q })}`;
+export const workPath = (cluster: string, name: string) => `/works/${encodeURIComponent(cluster)}/${encodeURIComponent(name)}`;
+export const replicaSetPath = (namespace: string, name: string) => `/replicasets/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`;
 export const placementPath = (namespace: string, name: string) => `/placements/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`;
 
 /** The clusters that a query finds. */

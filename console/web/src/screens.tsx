@@ -7,8 +7,11 @@ import { Fleet } from "./screens/fleet";
 import { Me } from "./screens/me";
 import { Placement } from "./screens/placement";
 import { Placements } from "./screens/placements";
+import { ReplicaSet } from "./screens/replicaset";
 import { Requests } from "./screens/requests";
 import { Sets } from "./screens/sets";
+import { Work } from "./screens/work";
+import { Works } from "./screens/works";
 
 interface Screen {
   /** Parts that begin with a colon are names. */
@@ -30,6 +33,9 @@ export const SCREENS: Screen[] = [
   { path: "/sets", title: "Sets", key: "s", show: () => <Sets /> },
   { path: "/placements", title: "Placements", key: "p", show: () => <Placements /> },
   { path: "/placements/:namespace/:name", title: "Placement", show: (namespace = "", name = "") => <Placement namespace={namespace} name={name} /> },
+  { path: "/works", title: "Works", key: "w", show: () => <Works /> },
+  { path: "/works/:cluster/:name", title: "Work", show: (cluster = "", name = "") => <Work cluster={cluster} name={name} /> },
+  { path: "/replicasets/:namespace/:name", title: "Replica set", show: (namespace = "", name = "") => <ReplicaSet namespace={namespace} name={name} /> },
   { path: "/me", title: "You", key: "m", apart: true, show: () => <Me /> },
 ];
 

@@ -29,3 +29,15 @@ export function Ago({ at, words = false }: { at: string | undefined; words?: boo
     </time>
   );
 }
+
+/** How long until then; nothing once it is past. */
+export function Until({ at }: { at: string | undefined }) {
+  if (at === undefined) return null;
+  const moment = new Date(at);
+  const left = (moment.getTime() - now.value) / 1_000;
+  return (
+    <time dateTime={at} title={moment.toLocaleString()}>
+      {left > 0 ? `in ${span(Math.ceil(left))}` : "now"}
+    </time>
+  );
+}

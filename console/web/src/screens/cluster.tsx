@@ -4,12 +4,14 @@ import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 import { Actions } from "../actions";
 import { Shown, useAnswer, useCommand } from "../answered";
-import type { ClusterAnswer, ClusterEvent, EventsAnswer, Failure, Handshake, Step, YamlAnswer } from "../answers";
+import type { ClusterAnswer, ClusterEvent, ConditionAnswer, EventsAnswer, Failure, Handshake, Step } from "../answers";
 import { call, failureOf, session } from "../api";
 import { Ask } from "../ask";
 import { Badge, Command, Crumb, Notes, Wrong } from "../parts";
-import { placementPath } from "../router";
+import { ofCluster, placementPath, worksPath } from "../router";
 import { Ago, now, span } from "../time";
+import { Yaml } from "../yaml";
+import { WorkBadge } from "../workstates";
 
 export function Cluster({ name }: { name: string }) {
   const answered = useAnswer<ClusterAnswer>({ screen: "cluster", name });
@@ -37,7 +39,7 @@ export function Cluster({ name }: { name: string }) {
             </p>
           )}
         </div>
-        {it && <Actions name={name} offers={it.actions} />}
+        {it && <Actions of={ofCluster(name)} offers={it.actions} />}
       </header>
       <Shown of={answered}>{(it) => <Whole it={it} />}</Shown>
     </section>
@@ -131,13 +133,16 @@ function Whole({ it }: { it: ClusterAnswer }) {
             </table>
           )}
         </Card>
+        <Card title="Works">
+          <WorkCounts it={it} />
+        </Card>
         <Pairs title="Claims" pairs={it.claims} none="Its agent has reported none." />
         <Card title="Labels">
           <List pairs={it.labels} none="None." />
           {!session.value?.readOnly && <LabelForm name={it.name} />}
         </Card>
       </div>
-      <Conditions it={it} />
+      <Conditions conditions={it.conditions} />
       {it.notes.length > 0 && (
         <section aria-labelledby="unseen">
           <h2 id="unseen">What you do not see</h2>
@@ -145,7 +150,24 @@ function Whole({ it }: { it: ClusterAnswer }) {
         </section>
       )}
       <Happened name={it.name} state={it.state} />
-      <Yaml name={it.name} />
+      <Yaml path={`/api/clusters/${encodeURIComponent(it.name)}/yaml`} of="the ManagedCluster" />
+    </>
+  );
+}
+
+function WorkCounts({ it }: { it: ClusterAnswer }) {
+  if (it.works === undefined) return <p class="none">{unseen(it, "Its works") ? "You may not list its works." : "Reading from the hub…"}</p>;
+  if (it.works.length === 0) return <p class="none">It has none.</p>;
+  return (
+    <>
+      <ul class="plain">
+        {it.works.map(({ state, count }) => (
+          <li key={state}>
+            <span class="count">{count.toLocaleString()}</span> <WorkBadge state={state} />
+          </li>
+        ))}
+      </ul>
+      <a href={worksPath(`${it.name}/`)}>All its works</a>
     </>
   );
 }
@@ -232,7 +254,7 @@ function Lease({ lease }: { lease: NonNullable<ClusterAnswer["lease"]> }) {
   );
 }
 
-function Card({ title, children }: { title: string; children: ComponentChildren }) {
+export function Card({ title, children }: { title: string; children: ComponentChildren }) {
   return (
     <section class="card" aria-label={title}>
       <h2>{title}</h2>
@@ -301,8 +323,8 @@ function LabelForm({ name }: { name: string }) {
   );
 }
 
-function Conditions({ it }: { it: ClusterAnswer }) {
-  if (it.conditions.length === 0) return null;
+export function Conditions({ conditions }: { conditions: ConditionAnswer[] }) {
+  if (conditions.length === 0) return null;
   return (
     <section aria-labelledby="conditions">
       <h2 id="conditions">Conditions</h2>
@@ -318,7 +340,7 @@ function Conditions({ it }: { it: ClusterAnswer }) {
             </tr>
           </thead>
           <tbody>
-            {it.conditions.map((row) => (
+            {conditions.map((row) => (
               <tr key={row.type}>
                 <th scope="row">{row.type}</th>
                 <td>{row.status}</td>
@@ -371,28 +393,5 @@ function OneEvent({ event }: { event: ClusterEvent }) {
         {event.count > 1 && `, ${event.count} times`}
       </span>
     </li>
-  );
-}
-
-function Yaml({ name }: { name: string }) {
-  const text = useSignal<string | undefined>(undefined);
-  const failure = useSignal<Failure | undefined>(undefined);
-  const toggled = (event: Event) => {
-    if (!(event.currentTarget as HTMLDetailsElement).open) return;
-    call<YamlAnswer>("GET", `/api/clusters/${encodeURIComponent(name)}/yaml`).then(
-      (it) => (text.value = it.yaml),
-      (error) => (failure.value = failureOf(error)),
-    );
-  };
-  return (
-    <details class="yaml" onToggle={toggled}>
-      <summary>YAML</summary>
-      {failure.value && <Wrong failure={failure.value} />}
-      {text.value !== undefined && (
-        <pre tabIndex={0} aria-label="YAML of the ManagedCluster">
-          {text.value}
-        </pre>
-      )}
-    </details>
   );
 }

@@ -3,7 +3,7 @@ import { Actions } from "../actions";
 import { Shown, useAnswer, useCommand } from "../answered";
 import type { CsrAnswer, CsrStanding, PendingCluster, RequestsAnswer } from "../answers";
 import { Empty, Notes } from "../parts";
-import { clusterPath } from "../router";
+import { clusterPath, ofCluster } from "../router";
 import { Ago } from "../time";
 
 export function Requests() {
@@ -63,7 +63,7 @@ function Pending({ it }: { it: PendingCluster }) {
             ))}
           </p>
         </div>
-        <Actions name={it.name} offers={it.actions} />
+        <Actions of={ofCluster(it.name)} offers={it.actions} />
       </header>
       {it.warnings.length > 0 && (
         <div class="mind">

@@ -1,0 +1,255 @@
+//! The streams of the list of works, of one ManifestWork, and of one ManifestWorkReplicaSet.
+//!
+//! The list follows all ManifestWorks, since it counts them. The others follow what they show.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use berth_api::{groups, labels};
+use futures::future::BoxFuture;
+use http::StatusCode;
+use jiff::Timestamp;
+
+use super::{Answering, Changes};
+use crate::answers::{
+    Connection, ErrorAnswer, HubAnswer, ReplicaSetAnswer, Text, WorkAnswer, WorksAnswer,
+};
+use crate::app::App;
+use crate::live::{DecidedFact, Fact, Kind, Objects, Open, Part, RolloutFact, WholeWork, WorkFact};
+use crate::respond::Refused;
+use crate::rights::Right;
+use crate::screens::rollouts::Whole;
+use crate::screens::works::{Search, work, works};
+
+/// What time alone changes is looked at this often: soaks and deadlines end.
+const TICK: Duration = Duration::from_secs(5);
+
+/// The list of works and rollouts.
+pub(crate) struct WorksScreen {
+    works: Open<Objects<WorkFact>>,
+    rollouts: Open<Objects<RolloutFact>>,
+    changes: Changes,
+    search: Search,
+}
+
+/// One ManifestWork.
+pub(crate) struct WorkScreen {
+    open: Open<Objects<WholeWork>>,
+    changes: Changes,
+    cluster: String,
+    name: String,
+}
+
+/// One ManifestWorkReplicaSet.
+pub(crate) struct ReplicaSetScreen {
+    app: Arc<App>,
+    namespace: String,
+    name: String,
+    set: Open<Objects<RolloutFact>>,
+    works: Open<Objects<WorkFact>>,
+    decided: Open<Objects<DecidedFact>>,
+    changes: Changes,
+}
+
+/// Follows a part of a kind, for one page.
+pub(crate) fn part<F: Fact>(app: &App, part: Part) -> Open<Objects<F>> {
+    Kind::part(app.hub.clone(), app.tasks.clone(), part).open()
+}
+
+/// Says that a kind cannot be shown, if that is so.
+pub(crate) fn refusal<F>(what: &str, open: &Open<Objects<F>>) -> Option<Text> {
+    let hub = open.connection();
+    let why = hub.message.filter(|_| hub.state == Connection::Refused)?;
+    let remedy = hub
+        .remedy
+        .map_or_else(String::new, |it| format!("; {}", it.as_str()));
+    Some(format!("{what} cannot be shown: {}{remedy}", why.as_str()).into())
+}
+
+fn not_found(resource: &str, name: &str, namespace: &str) -> ErrorAnswer {
+    let name = berth_rules::display::Quoted(name);
+    let namespace = berth_rules::display::Quoted(namespace);
+    let why = format!(
+        "{resource}.{} {name} not found in namespace {namespace}",
+        groups::WORK
+    );
+    Refused::new(StatusCode::NOT_FOUND, "NotFound", why).answer()
+}
+
+/// Waits for a change, or until time alone may have changed something.
+fn changed_or_tick(changes: &mut Changes) -> BoxFuture<'_, ()> {
+    Box::pin(async {
+        tokio::select! {
+            () = changes.next() => {}
+            () = tokio::time::sleep(TICK) => {}
+        }
+    })
+}
+
+// === impl WorksScreen ===
+
+impl WorksScreen {
+    pub(crate) fn new(app: &App, search: Search) -> Self {
+        let (works, rollouts) = (app.works.open(), app.rollouts.open());
+        Self {
+            changes: Changes::of([works.changes(), rollouts.changes()]),
+            works,
+            rollouts,
+            search,
+        }
+    }
+}
+
+impl Answering for WorksScreen {
+    type Answer = WorksAnswer;
+
+    fn changed(&mut self) -> BoxFuture<'_, ()> {
+        changed_or_tick(&mut self.changes)
+    }
+
+    fn hub(&self) -> HubAnswer {
+        let (works, rollouts) = (self.works.connection(), self.rollouts.connection());
+        match (works.state, rollouts.state) {
+            (Connection::Loading, _) => works,
+            (_, Connection::Loading) => rollouts,
+            // The other kind is shown, with a note.
+            (Connection::Refused, _) => rollouts,
+            _ => works,
+        }
+    }
+
+    fn answer(&mut self) -> BoxFuture<'_, Result<Option<WorksAnswer>, ErrorAnswer>> {
+        let notes = [
+            refusal("ManifestWorks", &self.works),
+            refusal("Replica sets", &self.rollouts),
+        ];
+        let all_refused = notes.iter().all(Option::is_some);
+        let notes = notes.into_iter().flatten().collect();
+        let answer = (!all_refused).then(|| {
+            self.works.with(|all, _| {
+                self.rollouts
+                    .with(|sets, _| works(all, sets, &self.search, notes, Timestamp::now()))
+            })
+        });
+        Box::pin(std::future::ready(Ok(answer)))
+    }
+}
+
+// === impl WorkScreen ===
+
+impl WorkScreen {
+    pub(crate) fn new(app: &App, cluster: &str, name: &str) -> Self {
+        let one = Part::One(cluster.to_owned(), name.to_owned());
+        let open = part::<WholeWork>(app, one);
+        Self {
+            changes: Changes::of([open.changes()]),
+            open,
+            cluster: cluster.to_owned(),
+            name: name.to_owned(),
+        }
+    }
+}
+
+impl Answering for WorkScreen {
+    type Answer = WorkAnswer;
+
+    fn changed(&mut self) -> BoxFuture<'_, ()> {
+        Box::pin(self.changes.next())
+    }
+
+    fn hub(&self) -> HubAnswer {
+        self.open.connection()
+    }
+
+    fn answer(&mut self) -> BoxFuture<'_, Result<Option<WorkAnswer>, ErrorAnswer>> {
+        let key = format!("{}/{}", self.cluster, self.name);
+        let answer = self.open.with(|all, hub| match all.get(&key) {
+            Some(whole) => Ok(Some(work(whole))),
+            None if hub.state == Connection::Connected => {
+                Err(not_found(groups::MANIFEST_WORKS, &self.name, &self.cluster))
+            }
+            None => Ok(None),
+        });
+        Box::pin(std::future::ready(answer))
+    }
+}
+
+// === impl ReplicaSetScreen ===
+
+impl ReplicaSetScreen {
+    /// # Errors
+    /// No replica set can have this name.
+    pub(crate) fn new(app: Arc<App>, namespace: &str, name: &str) -> Result<Self, Refused> {
+        let label = berth_work_replicas::label(namespace, name);
+        let label =
+            label.map_err(|why| Refused::new(StatusCode::BAD_REQUEST, "BadRequest", why))?;
+        let set = part(&app, Part::One(namespace.to_owned(), name.to_owned()));
+        let mine = Part::Labelled(format!("{}={label}", labels::REPLICA_SET));
+        let works = part(&app, mine);
+        let decided = part(&app, Part::Within(namespace.to_owned()));
+        Ok(Self {
+            changes: Changes::of([set.changes(), works.changes(), decided.changes()]),
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+            set,
+            works,
+            decided,
+            app,
+        })
+    }
+
+    async fn now(&mut self) -> Result<Option<ReplicaSetAnswer>, ErrorAnswer> {
+        let right = Right::Rollout(self.namespace.clone(), self.name.clone());
+        // The hub decides about the write itself.
+        let missing = self.app.rights.lacks(right).await.ok().flatten();
+        let notes = [
+            refusal("Clusters that have no ManifestWork yet", &self.decided),
+            refusal("ManifestWorks", &self.works),
+        ];
+        let notes: Vec<Text> = notes.into_iter().flatten().collect();
+        let key = format!("{}/{}", self.namespace, self.name);
+        self.set.with(|sets, hub| {
+            let Some(set) = sets.get(&key) else {
+                return match hub.state {
+                    Connection::Connected => Err(not_found(
+                        groups::MANIFEST_WORK_REPLICA_SETS,
+                        &self.name,
+                        &self.namespace,
+                    )),
+                    _ => Ok(None),
+                };
+            };
+            self.works.with(|works, _| {
+                self.decided.with(|decided, hub| {
+                    let whole = Whole {
+                        set,
+                        works,
+                        decided: (hub.state != Connection::Refused).then_some(decided),
+                        missing,
+                        read_only: self.app.settings.read_only,
+                        notes,
+                    };
+                    Ok(Some(whole.answer(Timestamp::now())))
+                })
+            })
+        })
+    }
+}
+
+impl Answering for ReplicaSetScreen {
+    type Answer = ReplicaSetAnswer;
+
+    fn changed(&mut self) -> BoxFuture<'_, ()> {
+        changed_or_tick(&mut self.changes)
+    }
+
+    fn hub(&self) -> HubAnswer {
+        let parts = [self.works.connection(), self.decided.connection()];
+        let loading = parts.into_iter().find(|it| it.state == Connection::Loading);
+        loading.unwrap_or_else(|| self.set.connection())
+    }
+
+    fn answer(&mut self) -> BoxFuture<'_, Result<Option<ReplicaSetAnswer>, ErrorAnswer>> {
+        Box::pin(self.now())
+    }
+}

@@ -1,0 +1,114 @@
+// What is on the clusters, what is not, and a step that is approved. Needs CONSOLE, CONSOLE_DEV, BERTH and KUBECONFIG as run.mjs does;
+// the work base on c1, c2 and c3, which differs on the first two and is not applied on the third; and the replica set team-a/web, which
+// waits for an approval for c1. Its agent reports when it was approved.
+import assert from "node:assert/strict";
+import { berth, browser, env, looks, said, tab, wrong } from "./person.mjs";
+
+const states = (page) => page.getByRole("group", { name: "States" });
+const row = (page, name) => page.getByRole("row").filter({ hasText: name });
+
+async function looksAtWorks(page) {
+  await page.goto(env("CONSOLE"));
+  await page.getByRole("heading", { name: "Clusters" }).waitFor();
+  await page.keyboard.press("g");
+  await page.keyboard.press("w");
+  await page.waitForURL(/works$/);
+  // The worst first.
+  await states(page).getByRole("button", { name: "1 Not applied" }).waitFor();
+  const first = page.getByRole("row").nth(1);
+  await first.getByText("c3/base").waitFor();
+  await first.getByText('namespaces "shop" not found').waitFor();
+  await page.getByText("Waits for approval").waitFor();
+  const group = page.getByText("deployments.apps: spec.replicas");
+  await group.click();
+  await said(page, "2 objects on 2 clusters, written by kubectl-edit");
+  await looks(page, "works");
+  await states(page).getByRole("button", { name: "2 Drifted" }).click();
+  await page.waitForURL(/state=drifted/);
+  await row(page, "c3/base").waitFor({ state: "detached" });
+  await states(page).getByRole("button", { name: "2 Drifted" }).click();
+  await page.getByLabel("Search works").fill("nothing");
+  await said(page, "No work matches.");
+  await looks(page, "works-none");
+  await page.getByLabel("Search works").fill("c1/");
+  await row(page, "c2/base").waitFor({ state: "detached" });
+  await page.keyboard.press("Escape");
+  // One work, field by field.
+  await page.getByRole("link", { name: "c1/base" }).first().click();
+  await page.waitForURL(/works\/c1\/base$/);
+  const object = page.getByRole("article", { name: "deployments.apps shop/web" });
+  const field = object.getByRole("row").filter({ hasText: "spec.replicas" });
+  assert.equal((await field.innerText()).replace(/\s+/g, " "), "spec.replicas 3 5 kubectl-edit");
+  await object.getByText("ReadyReplicas").waitFor();
+  await page.getByText("YAML", { exact: true }).click();
+  await said(page, "kind: ManifestWork");
+  await looks(page, "work");
+  await page.getByRole("heading", { name: "Objects" }).click();
+  await page.keyboard.press("c");
+  assert.equal(await page.evaluate(() => navigator.clipboard.readText()), "berth work diff base -n c1");
+  // The cluster counts its works.
+  await page.getByRole("link", { name: "c1", exact: true }).click();
+  const card = page.getByRole("region", { name: "Works", exact: true });
+  await card.getByText("Drifted").waitFor();
+  await card.getByRole("link", { name: "All its works" }).click();
+  await page.waitForURL(/works\?q=c1/);
+  await row(page, "c1/base").waitFor();
+  await page.goto(new URL("/works/c1/lost", page.url()).href);
+  await said(page, 'manifestworks.work.open-cluster-management.io "lost" not found');
+}
+
+async function rollsOut(page) {
+  await page.goto(new URL("/works", page.url()).href);
+  await page.getByRole("link", { name: "team-a/web" }).first().click();
+  await page.waitForURL(/replicasets\/team-a\/web$/);
+  const app = page.getByRole("article", { name: "app" });
+  await app.getByText("3 waiting").waitFor();
+  await app.getByText("at most 1 of the clusters at a time, each must work for 1h").waitFor();
+  await looks(page, "replicaset-waits");
+  await page.getByRole("button", { name: "Approve web" }).click();
+  await said(page, "Nothing is changed yet.");
+  await said(page, "of placement app, 1 clusters wait for an approval: c1");
+  await looks(page, "approve");
+  await page.getByRole("button", { name: "Approve now" }).click();
+  await said(page, "Done:");
+  await page.getByRole("button", { name: "Close" }).click();
+  // The agent of c1 reports, and the page says so by itself.
+  await app.getByText("1 on trial").waitFor();
+  await app.getByText("2 waiting").waitFor();
+  await app.getByText("the template works, and has to for a while").click();
+  await app.getByRole("link", { name: "c1" }).waitFor();
+  await looks(page, "replicaset");
+  await page.getByRole("button", { name: "Pause web" }).click();
+  await page.getByRole("button", { name: "Pause now" }).click();
+  await said(page, "manifestworkreplicaset/web paused");
+  await page.getByRole("button", { name: "Close" }).click();
+  await page.getByText("Paused", { exact: true }).first().waitFor();
+  // Somebody else resumes it.
+  berth("resume", "replicaset", "web", "-n", "team-a");
+  await page.getByText("Paused", { exact: true }).first().waitFor({ state: "detached" });
+  await page.getByRole("button", { name: "Pause web" }).waitFor();
+  await page.goto(new URL("/replicasets/team-a/lost", page.url()).href);
+  await said(page, 'manifestworkreplicasets.work.open-cluster-management.io "lost" not found');
+}
+
+async function isRefused() {
+  const page = await tab();
+  await page.goto(env("CONSOLE_DEV"));
+  await page.getByRole("heading", { name: "Clusters" }).waitFor();
+  await page.goto(new URL("/replicasets/team-a/web", page.url()).href);
+  await page.getByText("Pause: not possible").click();
+  await said(page, 'verb "patch" on manifestworkreplicasets in API group work.open-cluster-management.io, name "web", namespace "team-a"');
+  await looks(page, "replicaset-refused");
+  await page.context().close();
+}
+
+try {
+  const page = await tab();
+  await looksAtWorks(page);
+  await rollsOut(page);
+  await isRefused();
+  assert.deepEqual(wrong, []);
+  console.log("all of it was seen");
+} finally {
+  await browser.close();
+}
