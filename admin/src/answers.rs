@@ -1,8 +1,9 @@
 //! Answers and actions of the commands as data, for the console: what a user may do, what `berth accept` makes of CSRs, and one
-//! cluster accepted, denied, cordoned or uncordoned. Nothing is printed.
+//! cluster accepted, denied, cordoned or uncordoned; and what `berth doctor` finds. Nothing is printed.
 //!
 //! Every call is made as the user of the [`Hub`], with the deadline of its flags.
 
+mod health;
 mod placement;
 mod sets;
 mod works;
@@ -20,6 +21,10 @@ use crate::deny::deny_one;
 use crate::failure::CommandError;
 use crate::hub::{DryRun, HubArgs, HubConnection, Peer};
 use crate::taint;
+pub use crate::doctor::{CheckResult, RemedyPart};
+pub use health::{
+    CheckOfHealth, ComponentOfHub, FindingOfHealth, HUB_NAMESPACE, Health, LEADERS, Leader,
+};
 pub use placement::{Explained, PlacementFacts, placement_of};
 pub use sets::selects;
 pub use works::{

@@ -9,6 +9,7 @@ mod finding;
 mod gather;
 mod installation;
 mod objects;
+mod remedy;
 mod report;
 mod rights;
 
@@ -19,11 +20,26 @@ use berth_api::names::is_dns1123_label;
 use clap_complete::ArgValueCandidates;
 
 use crate::complete;
+use crate::failure::CommandError;
 use crate::flags::{DocumentArgs, DocumentFormat};
 use crate::hub::{HubArgs, HubConnection};
 use crate::print::has_colours;
+#[cfg(test)]
+pub(crate) use checks::check;
 pub(crate) use checks::crds::{Stands, compare_definitions};
-pub(crate) use installation::{CONTROLLER, OCMS_CONTROLLER, WEBHOOK};
+pub(crate) use checks::hub::silent_for;
+#[cfg(test)]
+pub(crate) use checks::testing;
+pub(crate) use facts::{Election, Facts};
+pub(crate) use finding::{Check, Finding, Severity};
+pub(crate) use installation::{
+    CONTROLLER, LOCK, OCMS_CONTROLLER, PLACEMENT_LOCK, WEBHOOK, WORK_LOCK,
+};
+pub(crate) use objects::{Deployment, Lease};
+pub use remedy::RemedyPart;
+pub(crate) use remedy::parts;
+pub use report::CheckResult;
+pub(crate) use report::worst;
 use report::{Report, Style};
 
 const EXAMPLES: &str = "\
@@ -83,14 +99,33 @@ fn namespace(text: &str) -> Result<String, String> {
     }
 }
 
+/// Reads the facts, and runs all checks. Findings are sorted by severity, then by check. Without `tries`, no write is sent, also not as
+/// a dry run.
+///
+/// # Errors
+/// The hub cannot be read.
+pub(crate) async fn examine(
+    hub: &HubConnection,
+    namespace: &str,
+    tries: bool,
+) -> Result<(Facts, Vec<Finding>), CommandError> {
+    let facts = gather::gather(hub, namespace, tries).await?;
+    let findings = checks::check(&facts);
+    Ok((facts, findings))
+}
+
+/// Returns the numbers of findings, as one line.
+pub(crate) fn summary(findings: &[Finding]) -> String {
+    Report::new(findings).summary()
+}
+
 /// Runs the command.
 ///
 /// # Errors
 /// The hub cannot be read, or the report cannot be written.
 pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let hub = HubConnection::of(&args.hub).await?;
-    let facts = gather::gather(&hub, &args.namespace).await?;
-    let findings = checks::check(&facts);
+    let (_, findings) = examine(&hub, &args.namespace, true).await?;
     let report = Report::new(&findings);
     let mut out = io::stdout().lock();
     match args.output.format {

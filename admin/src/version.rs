@@ -185,7 +185,7 @@ fn component(name: &'static str, deployment: &str, object: &Value) -> Component 
 }
 
 /// Returns the tag of an image. A port of a registry is none.
-fn tag(image: &str) -> Option<&str> {
+pub(crate) fn tag(image: &str) -> Option<&str> {
     let name = image.split('@').next().unwrap_or(image);
     let (_, tag) = name.rsplit_once(':')?;
     (!tag.contains('/')).then_some(tag)

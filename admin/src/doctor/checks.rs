@@ -13,14 +13,14 @@ mod rights;
 mod services;
 mod sets;
 #[cfg(test)]
-pub(super) mod testing;
+pub(crate) mod testing;
 pub(super) mod writes;
 
 use super::facts::Facts;
 use super::finding::{Check, Finding};
 
 /// Runs all checks. Findings are sorted by severity, then by check.
-pub(super) fn check(facts: &Facts) -> Vec<Finding> {
+pub(crate) fn check(facts: &Facts) -> Vec<Finding> {
     let mut findings = Vec::new();
     for group in [
         crds::check,

@@ -115,6 +115,8 @@ pub(crate) struct Facts {
     pub(crate) called: BTreeMap<(String, String), Called>,
     /// The certificates at the URLs that the registrations name.
     pub(crate) served: BTreeMap<Endpoint, Fact<Chain>>,
+    /// Dry runs were sent.
+    pub(crate) tries: bool,
     /// The results of the dry runs, by the path of the webhook.
     pub(crate) tried: HashMap<&'static str, Fact<Tried>>,
     pub(crate) deployments: Fact<Vec<Deployment>>,

@@ -23,7 +23,7 @@ use kube::Resource;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::checks::hub::silent_for;
+use super::checks::hub::silence;
 use super::checks::{crds, writes};
 use super::facts::{Election, Fact, Facts, Pending, Unread};
 use super::installation;
@@ -38,18 +38,22 @@ const RENEWAL: Duration = Duration::from_secs(4);
 /// Upper bound on the renewals whose senders' rights are checked.
 const MOST_RENEWALS: usize = 50;
 
-/// Reads the facts.
+/// Reads the facts. Without `tries`, no write is sent, also not as a dry run.
 ///
 /// # Errors
 /// The hub does not answer, does not know the user, or lets the user read nothing; or the API server is not a hub.
-pub(super) async fn gather(hub: &HubConnection, namespace: &str) -> Result<Facts, CommandError> {
+pub(super) async fn gather(
+    hub: &HubConnection,
+    namespace: &str,
+    tries: bool,
+) -> Result<Facts, CommandError> {
     // If the hub does not answer, nothing else is read.
     let answered = hub.answers().await?;
     let everything = futures::join!(
         definitions(hub),
         registered::registrations(hub, namespace),
         policies::policies(hub),
-        tried(hub),
+        tried(hub, tries),
         accounts::deployments(hub, namespace),
         election(hub, namespace, installation::LOCK, answered),
         election(hub, namespace, installation::PLACEMENT_LOCK, answered),
@@ -84,6 +88,7 @@ pub(super) async fn gather(hub: &HubConnection, namespace: &str) -> Result<Facts
         policies,
         called: registrations.called,
         served: registrations.served,
+        tries,
         tried,
         deployments: accounts.deployments,
         gate_rights: accounts.gate,
@@ -214,7 +219,7 @@ async fn election(
     };
     let first = look().await;
     let now = answered.its_time.unwrap_or(answered.ours.1);
-    let is_silent = |lease: &Lease| silent_for(&lease.spec, now).is_some();
+    let is_silent = |lease: &Lease| silence(&lease.spec, now).is_some();
     if !matches!(&first, Ok(Some(lease)) if is_silent(lease)) {
         return Election {
             lease: first,
@@ -233,7 +238,10 @@ async fn election(
     }
 }
 
-async fn tried(hub: &HubConnection) -> HashMap<&'static str, Fact<Tried>> {
+async fn tried(hub: &HubConnection, tries: bool) -> HashMap<&'static str, Fact<Tried>> {
+    if !tries {
+        return HashMap::new();
+    }
     let unique = format!("{:x}", Timestamp::now().as_nanosecond());
     let unique = unique.as_str();
     let each = writes::tried().map(|(webhook, probe)| async move {

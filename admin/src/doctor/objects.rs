@@ -18,6 +18,14 @@ use serde::Deserialize;
 pub(crate) struct Deployment {
     pub(crate) metadata: ObjectMeta,
     pub(crate) spec: DeploymentSpec,
+    pub(crate) status: DeploymentStatus,
+}
+
+/// The status of a Deployment.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(crate) struct DeploymentStatus {
+    pub(crate) available_replicas: Option<i32>,
 }
 
 /// The spec of a Deployment.
@@ -48,6 +56,7 @@ pub(crate) struct PodSpec {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct Container {
+    pub(crate) image: Option<String>,
     pub(crate) command: Option<Vec<String>>,
     pub(crate) args: Option<Vec<String>>,
 }
@@ -155,6 +164,7 @@ pub(crate) struct LeaseSpec {
     pub(crate) holder_identity: Option<String>,
     pub(crate) lease_duration_seconds: Option<i32>,
     pub(crate) renew_time: Option<MicroTime>,
+    pub(crate) lease_transitions: Option<i32>,
 }
 
 #[cfg(test)]

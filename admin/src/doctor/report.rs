@@ -10,14 +10,19 @@ use super::finding::{Check, Finding, Severity};
 /// Upper bound on the findings of one check in the text; further findings are counted. JSON and YAML contain all.
 const SHOWN: usize = 10;
 
-/// The result of a check.
+/// The result of a check: that of its worst finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-enum CheckResult {
+pub enum CheckResult {
+    /// Nothing was found, or only what is no problem.
     Passed,
+    /// A part of the hub does not work, or is not protected.
     Fault,
+    /// A part of the hub will stop working soon, waits for an admin, or differs from what ships.
     Warning,
+    /// The check could not run.
     Unknown,
+    /// The check does not apply here.
     Skipped,
 }
 
@@ -146,7 +151,8 @@ impl<'a> Report<'a> {
     }
 }
 
-fn worst(findings: &[Finding], check: Check) -> CheckResult {
+/// Returns the result of a check.
+pub(crate) fn worst(findings: &[Finding], check: Check) -> CheckResult {
     let of_check = findings.iter().filter(|finding| finding.check == check);
     match of_check.map(|finding| finding.severity).min() {
         None | Some(Severity::Note) => CheckResult::Passed,

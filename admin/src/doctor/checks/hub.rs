@@ -89,7 +89,7 @@ fn controller(
     };
     let spec = &lease.spec;
     let hub_time = facts.answered.its_time.unwrap_or_else(|| facts.now());
-    let silent = silent_for(spec, hub_time).filter(|_| !election.is_renewed);
+    let silent = silence(spec, hub_time).filter(|_| !election.is_renewed);
     let Some(silent) = silent else {
         return Vec::new();
     };
@@ -110,13 +110,24 @@ fn controller(
 
 /// Returns how long ago the Lease was renewed, if that is too long. The holder's clock may be wrong, so only a second read shows
 /// whether the Lease is renewed.
-pub(crate) fn silent_for(spec: &LeaseSpec, now: Timestamp) -> Option<SignedDuration> {
+pub(crate) fn silence(spec: &LeaseSpec, now: Timestamp) -> Option<SignedDuration> {
     let held = spec
         .holder_identity
         .as_deref()
         .is_some_and(|it| !it.is_empty());
-    let duration = SignedDuration::from_secs(spec.lease_duration_seconds.unwrap_or(15).into());
+    let seconds = spec.lease_duration_seconds.unwrap_or(15);
     let renewed = spec.renew_time.as_ref().map(|it| it.0);
+    silent_for(held, seconds, renewed, now)
+}
+
+/// As [`silence`], by the fields of the Lease.
+pub(crate) fn silent_for(
+    held: bool,
+    seconds: i32,
+    renewed: Option<Timestamp>,
+    now: Timestamp,
+) -> Option<SignedDuration> {
+    let duration = SignedDuration::from_secs(seconds.into());
     let silent = renewed.map_or(SignedDuration::MAX, |renewed| now.duration_since(renewed));
     let patience = if held { duration * 2 } else { HANDOVER };
     (silent > patience).then_some(silent)
@@ -188,6 +199,7 @@ mod tests {
                     holder_identity: Some(holder.to_owned()),
                     lease_duration_seconds: Some(15),
                     renew_time: Some(MicroTime(NOW - SignedDuration::from_secs(ago))),
+                    lease_transitions: None,
                 };
             });
             assert_eq!(told(&check(&facts), expected), expected, "{sentence}");

@@ -150,6 +150,7 @@ fn read() -> Facts {
             called,
         )]),
         served: BTreeMap::new(),
+        tries: true,
         tried: writes::tried()
             .map(|(webhook, probe)| (webhook.path, Ok(answer(webhook, probe))))
             .collect(),
