@@ -18,10 +18,10 @@ use crate::accept::{accept_one, pending};
 use crate::can_i::{self, What};
 use crate::cordon::{cordoned, uncordoned};
 use crate::deny::deny_one;
+pub use crate::doctor::{CheckResult, RemedyPart};
 use crate::failure::CommandError;
 use crate::hub::{DryRun, HubArgs, HubConnection, Peer};
 use crate::taint;
-pub use crate::doctor::{CheckResult, RemedyPart};
 pub use health::{
     CheckOfHealth, ComponentOfHub, FindingOfHealth, HUB_NAMESPACE, Health, LEADERS, Leader,
 };

@@ -7,11 +7,13 @@ mod cluster;
 mod clusters;
 mod failure;
 mod fleet;
+mod health;
 mod hub;
 mod placement;
 mod requests;
 mod session;
 mod sets;
+mod timeline;
 mod typescript;
 mod works;
 
@@ -24,6 +26,10 @@ pub use cluster::{
 pub use clusters::{ClusterRow, Counts, Delta, State, Window};
 pub use failure::{ErrorAnswer, Failure, Missing};
 pub use fleet::{FleetAnswer, FleetSet, Need, NeedSeverity, Share};
+pub use health::{
+    CheckAnswer, CheckResult, ComponentAnswer, FindingAnswer, HealthAnswer, LeaderAnswer,
+    RemedyAnswer,
+};
 pub use hub::{Connection, HubAnswer};
 pub use placement::{
     ChangedCluster, FunnelStep, GroupCount, PlacedCluster, PlacementAnswer, PlacementRequest,
@@ -32,6 +38,7 @@ pub use placement::{
 pub use requests::{CsrAnswer, CsrStanding, PendingCluster, RequestsAnswer};
 pub use session::{CodeRequest, SessionAnswer};
 pub use sets::{BoundTo, MoveRequest, SetRow, SetsAnswer};
+pub use timeline::{Facet, TimelineAnswer, TimelineEntry, TimelineSource};
 pub use typescript::typescript;
 pub use works::{
     DifferenceGroup, DifferencePlace, FeedbackAnswer, FieldAnswer, ObjectState, PlacementStage,

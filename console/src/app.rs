@@ -12,9 +12,10 @@ use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 
 use crate::guard::Guard;
+use crate::health::Runs;
 use crate::live::{
-    BindingFact, Csrs, DecisionFact, Kind, Objects, PlacementFact, RolloutFact, SetFact, Tasks,
-    WorkFact,
+    BindingFact, Csrs, DecisionFact, Happenings, Kind, Objects, Parts, PlacementFact, RolloutFact,
+    SetFact, Tasks, WorkFact,
 };
 use crate::rights::Rights;
 use crate::routes::LastFacts;
@@ -55,6 +56,9 @@ pub(crate) struct App {
     pub(crate) works: Kind<Objects<WorkFact>>,
     pub(crate) rollouts: Kind<Objects<RolloutFact>>,
     pub(crate) last_facts: LastFacts,
+    pub(crate) happenings: Kind<Happenings>,
+    pub(crate) parts: Parts,
+    pub(crate) health: Arc<Runs>,
     pub(crate) rights: Rights,
     pub(crate) asking: Semaphore,
     pub(crate) tasks: Tasks,
@@ -80,6 +84,9 @@ impl App {
             works: Kind::new(hub.clone(), tasks.clone()),
             rollouts: Kind::new(hub.clone(), tasks.clone()),
             last_facts: LastFacts::default(),
+            happenings: Kind::new(hub.clone(), tasks.clone()),
+            parts: Parts::new(&hub, &tasks),
+            health: Runs::new(hub.clone(), tasks.clone(), !settings.read_only),
             rights: Rights::new(hub.clone()),
             asking: Semaphore::new(AT_ONCE),
             settings,

@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use crate::answers::{ClusterRow, State, Text};
 use crate::search::Version;
+use crate::table::Change;
 
 /// Upper bound on the labels, and on the claims, that a search sees of a cluster.
 const MOST_SEARCHED: usize = 64;
@@ -43,6 +44,8 @@ pub(crate) struct ClusterFact {
     /// The agent has joined, and is not known to be silent.
     pub(crate) in_use: bool,
     pub(crate) joined: bool,
+    /// For the timeline, which takes them out of the table's facts.
+    pub(crate) changes: Box<[Change]>,
 }
 
 // === impl ClusterFact ===
@@ -61,6 +64,7 @@ impl ClusterFact {
         let set = stored_labels.get(labels::CLUSTER_SET).cloned();
         let set = set.unwrap_or_default();
         let status = object.status.clone().unwrap_or_default();
+        let changes = Change::read(&status.conditions, metadata.managed_fields.as_ref());
         let version = status.version.map(|it| it.kubernetes).unwrap_or_default();
         let capacity = |resource: &str| status.capacity.get(resource).map(|it| it.0.clone());
         let [cpu, memory] = ["cpu", "memory"].map(|it| capacity(it).unwrap_or_default());
@@ -99,6 +103,7 @@ impl ClusterFact {
             accepted: cluster.accepted,
             denied: cluster.denied || was_denied(&cluster) && !cluster.accepted,
             in_use: csrs::is_in_use(&cluster),
+            changes,
             joined: cluster.condition_status(cluster::JOINED) == Some(TRUE),
             uid: cluster.uid,
             resource_version: cluster.resource_version,

@@ -16,6 +16,7 @@ mod app;
 mod fact;
 mod guard;
 mod handshake;
+mod health;
 mod live;
 mod page;
 mod respond;

@@ -5,6 +5,8 @@
 //! - While the hub is away, what was known stays, and [`Kind::connection`] says since when.
 
 mod csrs;
+mod happenings;
+mod parts;
 mod placements;
 mod sets;
 mod store;
@@ -22,6 +24,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub(crate) use csrs::{CsrObject, Csrs};
+pub(crate) use happenings::{Happening, Happenings};
+pub(crate) use parts::{LeaseOfLeader, OpenParts, Parts, Revisions};
 pub(crate) use placements::{DecisionFact, PlacementFact};
 pub(crate) use sets::{BindingFact, SetFact};
 use store::key;

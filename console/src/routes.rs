@@ -1,5 +1,6 @@
 //! The routes. A request passes the guard, and for all of `/api` but the sign-in the session, before anything else is looked at.
 
+mod health;
 mod placements;
 mod session;
 mod sets;
@@ -50,6 +51,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
             get(session::shown).delete(session::sign_out),
         )
         .route("/api/stream", get(streamed))
+        .route("/api/health", post(health::look))
         .route("/api/requests", get(requests))
         .route("/api/clusters/{name}", get(cluster))
         .route("/api/clusters/{name}/yaml", get(yaml))
@@ -100,7 +102,9 @@ async fn with_session(State(app): State<Arc<App>>, request: Request, next: Next)
 /// Under `--read-only`, refuses everything but reads and [`QUESTIONS`].
 async fn within_read_only(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let last = request.uri().path().rsplit('/').next().unwrap_or_default();
-    let is_question = request.method() == Method::POST && QUESTIONS.contains(&last);
+    // A look at the hub's health sends no write under `--read-only`.
+    let is_look = request.uri().path() == "/api/health";
+    let is_question = request.method() == Method::POST && (QUESTIONS.contains(&last) || is_look);
     let reads = [Method::GET, Method::HEAD].contains(request.method());
     // The sign-out ends a session of this server.
     let is_sign_out = request.uri().path() == "/api/session";

@@ -16,10 +16,13 @@ mod answering;
 pub(crate) mod cluster;
 mod clusters;
 mod fleet;
+mod health;
+mod paced;
 pub(crate) mod placements;
 pub(crate) mod requests;
 pub(crate) mod sets;
 mod table;
+mod timeline;
 mod works;
 
 use std::collections::VecDeque;

@@ -4,11 +4,13 @@
 //! - A window is the part from `from` on of the clusters that match, in order; clusters with equal fields are ordered by name.
 //! - The window that a page has, with each [`Delta`] applied, equals the window of the table.
 
+mod changes;
 mod sort;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+pub(crate) use changes::{Change, Changes, What};
 pub(crate) use sort::Sort;
 
 use crate::answers::{ClusterRow, Counts, Delta, State, Window};
@@ -22,6 +24,7 @@ pub(crate) const MOST_ROWS: usize = 500;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Table {
     clusters: BTreeMap<Arc<str>, Arc<ClusterFact>>,
+    changes: Changes,
 }
 
 /// What a page shows of the table.
@@ -48,7 +51,9 @@ pub(crate) struct Shown {
 // === impl Table ===
 
 impl Table {
-    pub(crate) fn insert(&mut self, fact: ClusterFact) {
+    pub(crate) fn insert(&mut self, mut fact: ClusterFact) {
+        let changes = std::mem::take(&mut fact.changes);
+        self.changes.add(&fact.name, changes);
         self.clusters
             .insert(fact.name.as_str().into(), Arc::new(fact));
     }
@@ -73,6 +78,11 @@ impl Table {
     /// All clusters, by name.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<ClusterFact>> {
         self.clusters.values()
+    }
+
+    /// What has changed of clusters lately.
+    pub(crate) fn changes(&self) -> &Changes {
+        &self.changes
     }
 
     /// Returns the window of a view.

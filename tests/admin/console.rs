@@ -1,8 +1,10 @@
 //! `berth console`: its server, from outside, by plain HTTP.
 
 mod browser;
+mod health;
 mod placements;
 mod sets;
+mod timeline;
 mod works;
 
 use std::io::{BufRead, BufReader, Read, Write};

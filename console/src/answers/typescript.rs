@@ -7,9 +7,9 @@ use serde_json::{Map, Value};
 
 use super::{
     ActionAnswer, ActionRequest, ClusterAnswer, CodeRequest, Delta, ErrorAnswer, EventsAnswer,
-    FleetAnswer, HubAnswer, LabelRequest, MoveRequest, PlacementAnswer, PlacementRequest,
-    PlacementsAnswer, ReplicaSetAnswer, RequestsAnswer, SessionAnswer, SetsAnswer, WhatIfAnswer,
-    Window, WorkAnswer, WorksAnswer, YamlAnswer,
+    FleetAnswer, HealthAnswer, HubAnswer, LabelRequest, MoveRequest, PlacementAnswer,
+    PlacementRequest, PlacementsAnswer, ReplicaSetAnswer, RequestsAnswer, SessionAnswer,
+    SetsAnswer, TimelineAnswer, WhatIfAnswer, Window, WorkAnswer, WorksAnswer, YamlAnswer,
 };
 
 const HEADER: &str = "// Generated. To change it, change console/src/answers and run: BERTH_GENERATE=1 cargo test --test files generated\n";
@@ -25,6 +25,7 @@ pub fn typescript() -> String {
     schemas.subschema_for::<ErrorAnswer>();
     schemas.subschema_for::<EventsAnswer>();
     schemas.subschema_for::<FleetAnswer>();
+    schemas.subschema_for::<HealthAnswer>();
     schemas.subschema_for::<HubAnswer>();
     schemas.subschema_for::<PlacementAnswer>();
     schemas.subschema_for::<PlacementRequest>();
@@ -36,6 +37,7 @@ pub fn typescript() -> String {
     schemas.subschema_for::<MoveRequest>();
     schemas.subschema_for::<SetsAnswer>();
     schemas.subschema_for::<WhatIfAnswer>();
+    schemas.subschema_for::<TimelineAnswer>();
     schemas.subschema_for::<Window>();
     schemas.subschema_for::<WorkAnswer>();
     schemas.subschema_for::<WorksAnswer>();

@@ -8,14 +8,17 @@ use http::StatusCode;
 use super::cluster::ClusterScreen;
 use super::clusters::ClustersScreen;
 use super::fleet::FleetScreen;
+use super::health::HealthScreen;
 use super::placements::{PlacementScreen, PlacementsScreen};
 use super::requests::RequestsScreen;
 use super::sets::SetsScreen;
+use super::timeline::TimelineScreen;
 use super::works::{ReplicaSetScreen, WorkScreen, WorksScreen};
 use super::{Answers, Screen, Unanswered};
 use crate::app::App;
 use crate::respond::Refused;
 use crate::screens::placement::Chosen;
+use crate::screens::timeline::Filter;
 use crate::screens::works::Search;
 use crate::search::Query;
 use crate::table::{MOST_ROWS, Sort, View};
@@ -36,7 +39,7 @@ struct Row {
 }
 
 /// The screens.
-const SCREENS: [Row; 10] = [
+const SCREENS: [Row; 12] = [
     Row {
         name: "fleet",
         keys: &[],
@@ -77,6 +80,11 @@ const SCREENS: [Row; 10] = [
         },
     },
     Row {
+        name: "health",
+        keys: &[],
+        begin: |app, _| Ok(answers(HealthScreen::new(Arc::clone(app)))),
+    },
+    Row {
         name: "requests",
         keys: &[],
         begin: |app, _| Ok(answers(RequestsScreen::new(Arc::clone(app)))),
@@ -112,6 +120,19 @@ const SCREENS: [Row; 10] = [
             let (namespace, name) = (asked.needed("namespace")?, asked.needed("name")?);
             let screen = ReplicaSetScreen::new(Arc::clone(app), namespace, name)?;
             Ok(answers(screen))
+        },
+    },
+    Row {
+        name: "timeline",
+        keys: &["cluster", "set", "kind", "reason"],
+        begin: |app, asked| {
+            let filter = Filter {
+                cluster: asked.value("cluster").to_owned(),
+                set: asked.value("set").to_owned(),
+                kind: asked.value("kind").to_owned(),
+                reason: asked.value("reason").to_owned(),
+            };
+            Ok(answers(TimelineScreen::new(app, filter)))
         },
     },
 ];

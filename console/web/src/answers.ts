@@ -51,6 +51,19 @@ export interface ChangedCluster {
   reason: string;
 }
 
+/** A check. */
+export interface CheckAnswer {
+  /** Such as `webhook-service`. */
+  id: string;
+  /** The result. */
+  result: CheckResult;
+  /** The sentence that is true if the check passes. */
+  title: string;
+}
+
+/** The result of a check, or the severity of a finding. */
+export type CheckResult = "passed" | "fault" | "warning" | "unknown" | "skipped";
+
 /** A claim or a label. */
 export interface ClaimOrLabel {
   /** Text that others wrote. Control characters and characters that reorder text are escaped, as the commands escape them. */
@@ -147,6 +160,20 @@ export interface ClusterRow {
 export interface CodeRequest {
   /** The code of the address that the terminal prints. */
   code: string;
+}
+
+/** A Deployment of the hub. */
+export interface ComponentAnswer {
+  /** Available replicas. */
+  available: number;
+  /** The image of its first container. */
+  image: string;
+  /** metadata.name */
+  name: string;
+  /** Wanted replicas. */
+  replicas: number;
+  /** The tag of its image. Left out if the image has none. */
+  version?: string;
 }
 
 /** A condition. */
@@ -262,6 +289,14 @@ export interface EventsAnswer {
   notes: string[];
 }
 
+/** A value to filter by. */
+export interface Facet {
+  /** Number of entries with it. */
+  count: number;
+  /** The value. */
+  name: string;
+}
+
 /** What went wrong, and what to do. */
 export interface Failure {
   /** For `BadQuery`: where in the query the error is, in UTF-16 code units from its start. */
@@ -296,6 +331,20 @@ export interface FieldAnswer {
   path: string;
   /** The value in the manifest. Left out if the manifest does not have the field. */
   prescribed?: string;
+}
+
+/** A finding. */
+export interface FindingAnswer {
+  /** The check. */
+  check: string;
+  /** What is wrong. */
+  message: string;
+  /** Such as `service/a in b`. */
+  object?: string;
+  /** What to do, in parts. */
+  remedy: RemedyAnswer[];
+  /** Its severity. */
+  severity: CheckResult;
 }
 
 /** The event `answer` of `screen=fleet`. */
@@ -362,6 +411,40 @@ export interface Handshake {
   summary: string;
 }
 
+/** The event `answer` of `screen=health`. */
+export interface HealthAnswer {
+  /** All checks, in the order of `berth doctor`. */
+  checks: CheckAnswer[];
+  /** The Deployments of the hub. */
+  components: ComponentAnswer[];
+  /** False: no write was sent, also not as a dry run, since the console was started with `--read-only`. */
+  dryRuns: boolean;
+  /** Why the checks could not run again. What is shown is older. */
+  failed?: string;
+  /** The findings, the worst first. */
+  findings: FindingAnswer[];
+  /** The checks run again when a Deployment or a registration of the hub changes; else only when asked to. */
+  followed: boolean;
+  /** The version of Kubernetes. Left out if the user may not read it. */
+  kubernetes?: string;
+  /** The leaders of the controllers. */
+  leaders: LeaderAnswer[];
+  /** When the checks ended. */
+  looked: string;
+  /** How long they took. */
+  milliseconds: number;
+  /** Number of further findings that are not shown. */
+  more: number;
+  /** What cannot be shown, and why. */
+  notes: string[];
+  /** The checks run again right now. */
+  running: boolean;
+  /** The numbers of findings, as a sentence. */
+  summary: string;
+  /** The version of this console. */
+  version: string;
+}
+
 /** Whether what a screen shows is fresh. */
 export interface HubAnswer {
   /** Why, if it is not connected. */
@@ -382,6 +465,22 @@ export interface LabelRequest {
   dryRun: boolean;
   /** Words such as `KEY=VALUE`, which sets a label, and `KEY-`, which removes it. */
   labels: string[];
+}
+
+/** The leader of a controller. */
+export interface LeaderAnswer {
+  /** Such as `placement`. */
+  controller: string;
+  /** Its holder; empty if it is free. */
+  holder: string;
+  /** It was not renewed for too long. */
+  late: boolean;
+  /** The Lease. */
+  lease: string;
+  /** spec.renewTime */
+  renewed?: string;
+  /** How often the leader has changed. */
+  transitions: number;
 }
 
 /** The Lease of an agent. */
@@ -578,6 +677,14 @@ export interface Remedy {
   /** Where the command runs. */
   side: Side;
   /** One sentence. */
+  text: string;
+}
+
+/** A part of a remedy. */
+export interface RemedyAnswer {
+  /** It is a command. */
+  command: boolean;
+  /** Words, or a command. */
   text: string;
 }
 
@@ -839,6 +946,61 @@ export interface TaintAnswer {
   /** Text that others wrote. Control characters and characters that reorder text are escaped, as the commands escape them. */
   value: string;
 }
+
+/** The event `answer` of `screen=timeline`. */
+export interface TimelineAnswer {
+  /** Older ones are not kept. */
+  cut: boolean;
+  /** Those that match, the newest first. */
+  entries: TimelineEntry[];
+  /** The kinds of all entries. */
+  kinds: Facet[];
+  /** Number of those that match. */
+  matched: number;
+  /** What cannot be shown, and why. */
+  notes: string[];
+  /** The reasons of all entries. */
+  reasons: Facet[];
+  /** The sets of all entries. */
+  sets: Facet[];
+  /** Number of all that are kept. */
+  total: number;
+}
+
+/** Something that happened. */
+export interface TimelineEntry {
+  /** When it happened last. */
+  at: string;
+  /** The controller that reports it, or the field manager that wrote it; empty if the object does not say. */
+  by: string;
+  /** The cluster that it is about; empty if it is about none. */
+  cluster: string;
+  /** How often it happened. */
+  count: number;
+  /** When it happened first, if it happened more than once. */
+  first?: string;
+  /** Distinguishes it from all others. */
+  id: string;
+  /** The kind of its object. */
+  kind: string;
+  /** The name of its object. */
+  name: string;
+  /** The namespace of its object; empty for cluster-scoped kinds. */
+  namespace: string;
+  /** As a sentence. */
+  note: string;
+  /** The reason of an Event, the type of a condition, or `Written`. */
+  reason: string;
+  /** The ManagedClusterSet that it is about, or that its cluster belongs to; empty without one. */
+  set: string;
+  /** What it is. */
+  source: TimelineSource;
+  /** It is a warning, or a condition for the worse. */
+  warning: boolean;
+}
+
+/** Where an entry is from. */
+export type TimelineSource = "event" | "condition" | "write";
 
 /** The answer of what-if. */
 export interface WhatIfAnswer {

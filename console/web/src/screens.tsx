@@ -4,6 +4,7 @@ import { path } from "./router";
 import { Cluster } from "./screens/cluster";
 import { Clusters } from "./screens/clusters";
 import { Fleet } from "./screens/fleet";
+import { Health } from "./screens/health";
 import { Me } from "./screens/me";
 import { Placement } from "./screens/placement";
 import { Placements } from "./screens/placements";
@@ -12,6 +13,7 @@ import { Requests } from "./screens/requests";
 import { Sets } from "./screens/sets";
 import { Work } from "./screens/work";
 import { Works } from "./screens/works";
+import { Timeline } from "./screens/timeline";
 
 interface Screen {
   /** Parts that begin with a colon are names. */
@@ -36,6 +38,8 @@ export const SCREENS: Screen[] = [
   { path: "/works", title: "Works", key: "w", show: () => <Works /> },
   { path: "/works/:cluster/:name", title: "Work", show: (cluster = "", name = "") => <Work cluster={cluster} name={name} /> },
   { path: "/replicasets/:namespace/:name", title: "Replica set", show: (namespace = "", name = "") => <ReplicaSet namespace={namespace} name={name} /> },
+  { path: "/health", title: "Health", key: "h", show: () => <Health /> },
+  { path: "/timeline", title: "Timeline", key: "t", show: () => <Timeline /> },
   { path: "/me", title: "You", key: "m", apart: true, show: () => <Me /> },
 ];
 

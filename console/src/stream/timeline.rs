@@ -1,0 +1,120 @@
+//! The stream of what happened on the hub.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+
+use super::paced::Paced;
+use super::{Answering, Changes};
+use crate::answers::{Connection, ErrorAnswer, HubAnswer, Text, TimelineAnswer};
+use crate::app::App;
+use crate::live::{Happenings, Open};
+use crate::screens::timeline::{Filter, timeline};
+use crate::table::Table;
+
+/// A busy hub has many Events. An answer is made at most this often.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// What happened.
+pub(crate) struct TimelineScreen {
+    clusters: Open<Table>,
+    happenings: Open<Happenings>,
+    changes: Paced,
+    filter: Filter,
+}
+
+// === impl TimelineScreen ===
+
+impl TimelineScreen {
+    pub(crate) fn new(app: &Arc<App>, filter: Filter) -> Self {
+        let (clusters, happenings) = (app.clusters.open(), app.happenings.open());
+        let changes = Changes::of([clusters.changes(), happenings.changes()]);
+        Self {
+            changes: Paced::new(changes, PAUSE),
+            clusters,
+            happenings,
+            filter,
+        }
+    }
+
+    fn now(&self) -> TimelineAnswer {
+        let notes = [
+            note("Clusters", &self.clusters.connection()),
+            note("Events", &self.happenings.connection()),
+        ];
+        let notes: Vec<Text> = notes.into_iter().flatten().collect();
+        self.clusters.with(|table, _| {
+            (self.happenings).with(|happenings, _| timeline(table, happenings, &self.filter, notes))
+        })
+    }
+}
+
+/// Says why a kind cannot be shown.
+fn note(what: &str, connection: &HubAnswer) -> Option<Text> {
+    let is_refused = connection.state == Connection::Refused;
+    let why = connection.message.as_ref().filter(|_| is_refused)?;
+    Some(format!("{what} cannot be shown: {}", why.as_str()).into())
+}
+
+/// The connection of two kinds: both are loaded, neither is away; it is refused if both are.
+fn both(one: HubAnswer, other: HubAnswer) -> HubAnswer {
+    let either = |state| {
+        [&one, &other]
+            .into_iter()
+            .find(|it| it.state == state)
+            .cloned()
+    };
+    let first = either(Connection::Away).or_else(|| either(Connection::Loading));
+    let first = first.or_else(|| either(Connection::Connected));
+    first.unwrap_or(one)
+}
+
+impl Answering for TimelineScreen {
+    type Answer = TimelineAnswer;
+
+    fn changed(&mut self) -> BoxFuture<'_, ()> {
+        Box::pin(self.changes.next())
+    }
+
+    fn hub(&self) -> HubAnswer {
+        both(self.happenings.connection(), self.clusters.connection())
+    }
+
+    fn answer(&mut self) -> BoxFuture<'_, Result<Option<TimelineAnswer>, ErrorAnswer>> {
+        let is_refused = self.hub().state == Connection::Refused;
+        let answer = (!is_refused).then(|| self.now());
+        Box::pin(std::future::ready(Ok(answer)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+
+    use super::*;
+
+    #[test]
+    fn one_kind_that_is_refused_is_a_note_and_both_are_a_banner() {
+        use Connection::{Away, Connected, Loading, Refused};
+        let hub = |state| HubAnswer {
+            state,
+            since: Timestamp::UNIX_EPOCH,
+            message: Some("why".into()),
+            remedy: None,
+            missing: None,
+        };
+        for (one, other, expected) in [
+            (Connected, Connected, Connected),
+            (Refused, Connected, Connected),
+            (Connected, Refused, Connected),
+            (Refused, Refused, Refused),
+            (Refused, Loading, Loading),
+            (Away, Loading, Away),
+            (Connected, Away, Away),
+        ] {
+            assert_eq!(both(hub(one), hub(other)).state, expected);
+            assert_eq!(note("Events", &hub(one)).is_some(), one == Refused);
+        }
+    }
+}
