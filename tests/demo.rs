@@ -4,7 +4,8 @@
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test")]
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
@@ -164,7 +165,9 @@ fn the_hub_stays_up_for_commands_that_can_be_pasted_until_it_is_told_to_stop() {
     for signal in [Signal::INT, Signal::TERM] {
         let temporary = TempDir::new().unwrap();
         let mut child = demo(temporary.path(), &[]).spawn().unwrap();
-        let (said, _open) = until_people_are_introduced(&mut child);
+        let (said, mut rest) = until_people_are_introduced(&mut child);
+        let (host, code) = console(&mut rest);
+        assert_eq!(signs_in(&host, &code), "ada");
         let commands: Vec<_> = said
             .lines()
             .filter_map(|line| line.strip_prefix("  "))
@@ -180,7 +183,52 @@ fn the_hub_stays_up_for_commands_that_can_be_pasted_until_it_is_told_to_stop() {
         }
         assert_eq!(stop(&mut child, signal), 0);
         assert!(is_empty(temporary.path()));
+        // The console has ended with the demo.
+        assert!(TcpStream::connect(&host).is_err());
     }
+}
+
+/// The host and the one-time code of the console's address, which is printed last.
+fn console(lines: &mut impl BufRead) -> (String, String) {
+    let mut line = String::new();
+    loop {
+        line.clear();
+        assert_ne!(lines.read_line(&mut line).unwrap(), 0, "it has ended");
+        let address = line.trim().strip_prefix("http://");
+        if let Some((host, code)) = address.and_then(|it| it.split_once("/#code=")) {
+            return (host.to_owned(), code.to_owned());
+        }
+    }
+}
+
+/// Trades the code for a session, and returns the user of the console.
+fn signs_in(host: &str, code: &str) -> String {
+    // By HTTP/1.0 a body ends with its connection.
+    let ask = |request: &str, headers: &str, body: &str| {
+        let mut tcp = TcpStream::connect(host).unwrap();
+        let length = body.len();
+        let head = format!(
+            "{request} HTTP/1.0\r\nhost: {host}\r\n{headers}content-length: {length}\r\n\r\n"
+        );
+        tcp.write_all((head + body).as_bytes()).unwrap();
+        let mut answer = String::new();
+        tcp.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    let page = ask("GET /", "", "");
+    assert!(page.contains(" 200 ") && page.contains("<html"), "{page}");
+    let written = "content-type: application/json\r\nx-berth-console: 1\r\n";
+    let body = serde_json::json!({"code": code}).to_string();
+    let answer = ask("POST /api/session", written, &body);
+    assert!(answer.contains(" 204 "), "{answer}");
+    let mut lines = answer.lines();
+    let cookie = lines
+        .find_map(|it| it.strip_prefix("set-cookie: ")?.split(';').next())
+        .unwrap();
+    let answer = ask("GET /api/session", &format!("cookie: {cookie}\r\n"), "");
+    let (_, body) = answer.split_once("\r\n\r\n").unwrap();
+    let session: serde_json::Value = serde_json::from_str(body).unwrap();
+    session["user"].as_str().unwrap().to_owned()
 }
 
 /// Everything up to the last of them, and what there is to come.

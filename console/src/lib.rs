@@ -25,9 +25,12 @@ mod routes;
 mod run;
 mod screens;
 mod search;
+mod served;
 mod sessions;
 mod shown;
 mod stream;
 mod table;
 
+pub use berth_admin::answers::Hub;
 pub use run::{ConsoleArgs, run};
+pub use served::{Options, Served};

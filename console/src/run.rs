@@ -1,26 +1,15 @@
 //! The command.
 
-use std::io::{self, Read, Write};
-use std::net::{Ipv4Addr, SocketAddr};
+use std::io::{self, Write};
 use std::process::ExitCode;
-use std::sync::Arc;
 
-use anyhow::Context;
 use berth_admin::HubArgs;
 use berth_admin::answers::{Failure, Hub};
 use berth_rules::display::Plain;
-use berth_serve::{Limits, Listener, Peer, Stop};
-use tokio::net::TcpListener;
 use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::mpsc::{self, error::TrySendError};
 
-use crate::app::{App, Settings};
-use crate::live::Tasks;
-use crate::routes::router;
-
-/// Upper bound on connections of browsers.
-const MOST_CONNECTIONS: usize = 200;
+use crate::served::{Options, Served};
 
 /// Look at a hub in the browser: clusters, what each waits for, and requests to accept
 ///
@@ -76,70 +65,21 @@ pub fn run(args: &ConsoleArgs) -> anyhow::Result<ExitCode> {
 async fn serve(args: &ConsoleArgs) -> anyhow::Result<()> {
     let failed = |failure: Failure| anyhow::anyhow!(failure.message);
     let hub = Hub::connect(&args.hub).await.map_err(failed)?;
-    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, args.port));
-    let port = TcpListener::bind(address).await.with_context(|| {
-        format!("cannot listen on {address}: choose another --port, or 0 for any free port")
-    })?;
-    let tasks = Tasks::default();
-    let settings = Settings {
-        address: port.local_addr()?,
+    let options = Options {
+        port: args.port,
         context: args.hub.context().map(str::to_owned),
         read_only: args.read_only,
     };
-    let app = App::new(hub, settings, tasks.clone())?;
-    let routes = router(Arc::clone(&app));
-    let limits = Limits {
-        connections: MOST_CONNECTIONS,
-        ..Limits::default()
-    };
-    let listener = Listener::new(port, None, move |_: &Peer| routes.clone(), limits);
-    let stop = Stop::at_once(tasks.end.clone());
-    let mut serving = tokio::spawn(listener.serve(stop));
+    let mut served = Served::start(hub, options).await?;
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut enters = enters();
-    let server = app.hub.server();
-    writeln!(io::stdout(), "The console of the hub at {}:", Plain(server))?;
-    announce(&app)?;
-    loop {
-        tokio::select! {
-            _ = terminate.recv() => break,
-            _ = interrupt.recv() => break,
-            Some(()) = enters.recv() => announce(&app)?,
-            _ = &mut serving => anyhow::bail!("the server ended unexpectedly"),
-        }
+    let server = Plain(served.server());
+    writeln!(io::stdout(), "The console of the hub at {server}:")?;
+    served.announce()?;
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+        ended = served.announce_at_enter() => ended?,
     }
-    tasks.end.cancel();
-    tasks.tracker.close();
-    serving.await?;
-    tasks.tracker.wait().await;
-    Ok(())
-}
-
-/// Prints an address that signs a browser in.
-fn announce(app: &App) -> anyhow::Result<()> {
-    let mut out = io::stdout().lock();
-    writeln!(out, "\n  {}\n", app.new_address()?)?;
-    let how = "It signs one browser in, within 2 minutes. Enter prints another address, Ctrl-C ends the console.";
-    writeln!(out, "{how}")?;
-    Ok(out.flush()?)
-}
-
-/// Tells each line of standard input, until it ends. A thread reads, since a read of a terminal cannot be ended.
-fn enters() -> mpsc::Receiver<()> {
-    let (told, enters) = mpsc::channel(1);
-    std::thread::spawn(move || {
-        for byte in io::stdin().lock().bytes() {
-            match byte {
-                // Enter pressed again before the last one was seen counts once.
-                Ok(b'\n') => match told.try_send(()) {
-                    Err(TrySendError::Closed(())) => return,
-                    Ok(()) | Err(TrySendError::Full(())) => {}
-                },
-                Ok(_) => {}
-                Err(_) => return,
-            }
-        }
-    });
-    enters
+    served.stop().await
 }

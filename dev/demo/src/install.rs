@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::request::{self, Answer};
 
 /// The objects that the gate needs to start.
-const BEFORE: [Manifest; 8] = [
+const BEFORE: [Manifest; 9] = [
     files::NAMESPACE,
     files::ACCOUNTS,
     files::GATE_ROLE,
@@ -18,6 +18,7 @@ const BEFORE: [Manifest; 8] = [
     files::PLACEMENT_ROLE,
     files::WORK_ROLE,
     files::AGENT_ROLES,
+    files::PEOPLE_ROLES,
     files::SERVICE,
 ];
 

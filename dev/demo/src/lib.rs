@@ -20,7 +20,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use berth_console::{Hub, Served};
 use berth_devhub::{DevHub, Options};
+use berth_hub::HubApi;
 use kube::config::Kubeconfig;
 use tempfile::TempDir;
 use tokio::net::TcpListener;
@@ -55,11 +57,12 @@ impl Demo {
             played = stage.play(self.exit) => played,
             () = shutdown.cancelled() => Ok(()),
         };
-        if played.is_ok() && !self.exit {
-            shutdown.cancelled().await;
-        }
+        let looked = match played.is_ok() && !self.exit && !shutdown.is_cancelled() {
+            true => stage.look_around(shutdown).await,
+            false => Ok(()),
+        };
         stage.clear().await?;
-        played
+        played.and(looked)
     }
 }
 
@@ -128,6 +131,28 @@ impl Stage {
         }
         io::stdout().flush()?;
         Ok(())
+    }
+
+    /// Serves the console of the hub for its admin until `shutdown`.
+    async fn look_around(&self, shutdown: CancellationToken) -> anyhow::Result<()> {
+        let kubeconfig = serde_saphyr::to_string(&self.kubeconfig)?;
+        let api = HubApi::of_kubeconfig(&kubeconfig, act::KUBECONFIG).await?;
+        let options = berth_console::Options {
+            context: Some(users::ADMIN.to_owned()),
+            ..Default::default()
+        };
+        let mut console = Served::start(Hub::over(api), options).await?;
+        Screen::stdout().say(&format!(
+            "The console, as {}. Open this address in a browser:",
+            users::ADMIN
+        ))?;
+        console.announce()?;
+        let ended = tokio::select! {
+            ended = console.announce_at_enter() => ended,
+            () = shutdown.cancelled() => Ok(()),
+        };
+        console.stop().await?;
+        ended
     }
 
     async fn clear(self) -> anyhow::Result<()> {
