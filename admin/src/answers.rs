@@ -29,7 +29,8 @@ pub use placement::{Explained, PlacementFacts, placement_of};
 pub use sets::selects;
 pub use works::{
     Difference, DifferenceState, DifferingObject, FieldDifference, Fields, How, RolloutAction,
-    RolloutState, WorkState, differences_of, fields_of, rollout_state, work_state,
+    RolloutState, WorkState, approval_pending, differences_of, fields_of, rollout_state,
+    work_state,
 };
 
 /// A hub, and the user of the flags.

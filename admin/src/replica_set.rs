@@ -5,6 +5,7 @@ pub(crate) mod pause;
 
 use berth_api::names::is_dns1123_subdomain;
 use berth_api::work::ManifestWorkReplicaSet;
+use berth_work_replicas::ApprovalOffer;
 use clap_complete::engine::ArgValueCandidates;
 use kube::ResourceExt;
 use serde_json::{Value, json};
@@ -81,7 +82,7 @@ pub(crate) async fn change(
             let step = approve::step(&item)?;
             step.is_shown(shown)?;
             let offer = step.value.clone();
-            let note = step.message.clone();
+            let note = ApprovalOffer::who_waits(&step.message).to_owned();
             (step.due(name), Some(note), offer)
         }
     };

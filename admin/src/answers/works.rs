@@ -3,7 +3,7 @@
 use berth_api::conditions::{FALSE, TRUE, condition_of, manifest_work, manifest_work_replica_set};
 use berth_api::work::{ManifestWork, ManifestWorkReplicaSet};
 use berth_work_core::{CONTESTED, Differences};
-use berth_work_replicas::{is_stopped, pause_reason};
+use berth_work_replicas::{ApprovalOffer, is_stopped, pause_reason};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
@@ -197,7 +197,10 @@ pub fn rollout_state(set: &ManifestWorkReplicaSet) -> How<RolloutState> {
         };
     }
     if let Some(it) = condition(of::APPROVAL_PENDING, TRUE) {
-        return how(RolloutState::ApprovalPending, Some(it));
+        return How {
+            why: ApprovalOffer::who_waits(&it.message).to_owned(),
+            ..how(RolloutState::ApprovalPending, Some(it))
+        };
     }
     match (unfinished, condition(of::PLACEMENT_ROLLED_OUT, TRUE)) {
         (Some(it), _) => how(RolloutState::Progressing, Some(it)),
@@ -207,6 +210,14 @@ pub fn rollout_state(set: &ManifestWorkReplicaSet) -> How<RolloutState> {
         },
         (None, None) => how(RolloutState::New, None),
     }
+}
+
+/// Returns which clusters wait for an approval, if a step of a rollout does.
+pub fn approval_pending(set: &ManifestWorkReplicaSet) -> Option<String> {
+    let conditions = status_conditions(set);
+    let pending = condition_of(&conditions, manifest_work_replica_set::APPROVAL_PENDING)?;
+    let waits = pending.status == TRUE;
+    waits.then(|| ApprovalOffer::who_waits(&pending.message).to_owned())
 }
 
 fn status_conditions(set: &ManifestWorkReplicaSet) -> Vec<Condition> {
@@ -408,7 +419,8 @@ mod tests {
             "NotAsExpected",
             "1 degraded",
         );
-        let waits = condition("ApprovalPending", "True", "StepNotApproved", "c2 waits");
+        let waits = "c2 waits; approve with 'berth approve replicaset web -n n', or set the annotation berth.open-cluster-management.io/rollout-approved to 0123456789abcdef:app=2";
+        let waits = condition("ApprovalPending", "True", "StepNotApproved", waits);
         let unusable = condition(
             "PlacementVerified",
             "False",
@@ -472,8 +484,14 @@ mod tests {
                 "spec": {"placementRefs": [{"name": "app"}]},
                 "status": {"conditions": conditions},
             });
-            let how = rollout_state(&serde_json::from_value(set).unwrap());
+            let set = serde_json::from_value(set).unwrap();
+            let how = rollout_state(&set);
             assert_eq!((how.state, &*how.why), (state, why));
+            let pending = conditions.contains(&&waits);
+            assert_eq!(
+                approval_pending(&set).as_deref(),
+                pending.then_some("c2 waits")
+            );
         }
     }
 

@@ -243,6 +243,9 @@ pub struct ReplicaSetAnswer {
     pub created: Option<Timestamp>,
     /// Its steps need approvals.
     pub needs_approval: bool,
+    /// Which clusters wait for an approval, if a step does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waits: Option<Text>,
     /// How far each placement is, with its clusters.
     pub placements: Vec<PlacementStage>,
     /// What the user may do.

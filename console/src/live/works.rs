@@ -80,6 +80,8 @@ pub(crate) struct RolloutFact {
     pub(crate) created: Option<Timestamp>,
     pub(crate) is_paused: bool,
     pub(crate) needs_approval: bool,
+    /// Which clusters wait for an approval, if a step does.
+    pub(crate) waits: Option<Text>,
     pub(crate) placements: Vec<RolloutPlacement>,
     pub(crate) conditions: Vec<ConditionAnswer>,
     /// Identifies the template; None if the object cannot be read.
@@ -312,6 +314,7 @@ impl Fact for RolloutFact {
                 created: None,
                 is_paused: false,
                 needs_approval: false,
+                waits: None,
                 placements: Vec::new(),
                 conditions: Vec::new(),
                 template: None,
@@ -361,6 +364,7 @@ impl RolloutFact {
             created: created.map(|it| it.0),
             is_paused: set.paused.is_some(),
             needs_approval: set.approval.is_required,
+            waits: answers::approval_pending(object).map(Text::from),
             placements: (set.placements.iter().take(MOST_PLACEMENTS))
                 .map(placement)
                 .collect(),
@@ -408,7 +412,10 @@ fn words(strategy: &RolloutStrategy) -> Vec<Text> {
         if let Some(failures) = &config.max_failures
             && strategy.r#type != RolloutType::All
         {
-            said.push(format!("{} may fail", number(failures)));
+            said.push(match &*number(failures) {
+                "0" | "0%" => "none may fail".to_owned(),
+                most => format!("{most} may fail"),
+            });
         }
     }
     said.iter().map(|it| Text::line(it)).collect()

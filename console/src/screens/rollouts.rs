@@ -26,7 +26,7 @@ struct Found {
 }
 
 /// A placement of a rollout, cluster by cluster.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Placed {
     clusters: BTreeMap<String, Found>,
     /// The number of clusters that wait, and whose names are not known.
@@ -51,15 +51,18 @@ fn groups_of(decided: &Objects<DecidedFact>, placement: &str) -> Vec<RolloutGrou
     groups.collect()
 }
 
-/// Looks at the clusters of a placement. `works`: the ManifestWorks of the replica set. Without `decided`, only clusters that have a
-/// ManifestWork are known by name.
+/// Looks at the clusters of a placement. `works`: the ManifestWorks of the replica set; without them, nothing is known of its clusters.
+/// Without `decided`, only clusters that have a ManifestWork are known by name.
 fn place(
     set: &RolloutFact,
     placement: &RolloutPlacement,
-    works: &[&Arc<WorkFact>],
+    works: Option<&[&Arc<WorkFact>]>,
     decided: Option<&Objects<DecidedFact>>,
     now: Timestamp,
 ) -> Placed {
+    let Some(works) = works else {
+        return Placed::default();
+    };
     let mine = works.iter().filter(|it| *it.placement == *placement.name);
     let mine: BTreeMap<String, &Arc<WorkFact>> = mine
         .map(|it| (it.row.cluster.as_str().to_owned(), *it))
@@ -147,7 +150,11 @@ fn stage(placement: &RolloutPlacement, placed: &Placed) -> StageAnswer {
 }
 
 /// The row of a replica set.
-pub(crate) fn row(set: &RolloutFact, works: &[&Arc<WorkFact>], now: Timestamp) -> RolloutRow {
+pub(crate) fn row(
+    set: &RolloutFact,
+    works: Option<&[&Arc<WorkFact>]>,
+    now: Timestamp,
+) -> RolloutRow {
     let placements = set.placements.iter();
     RolloutRow {
         namespace: Text::line(&set.namespace),
@@ -164,7 +171,7 @@ pub(crate) fn row(set: &RolloutFact, works: &[&Arc<WorkFact>], now: Timestamp) -
 /// A replica set, its ManifestWorks and the decisions of its namespace; None for those that the user may not list.
 pub(crate) struct Whole<'a> {
     pub(crate) set: &'a RolloutFact,
-    pub(crate) works: &'a Objects<WorkFact>,
+    pub(crate) works: Option<&'a Objects<WorkFact>>,
     pub(crate) decided: Option<&'a Objects<DecidedFact>>,
     /// What the user lacks to change it.
     pub(crate) missing: Option<Missing>,
@@ -178,16 +185,17 @@ impl Whole<'_> {
     /// Returns the answer at this time.
     pub(crate) fn answer(self, now: Timestamp) -> ReplicaSetAnswer {
         let set = self.set;
-        let works: Vec<_> = self.works.iter().collect();
+        let works = self.works.map(|it| it.iter().collect::<Vec<_>>());
         let placements = set.placements.iter().map(|it| {
-            let placed = place(set, it, &works, self.decided, now);
+            let placed = place(set, it, works.as_deref(), self.decided, now);
             PlacementStage {
                 stage: stage(it, &placed),
                 folds: folds(&placed),
             }
         });
         let acts = [
-            (set.state == RolloutCondition::ApprovalPending).then_some(Act::Approve),
+            // While it is paused, an approved step would be held back.
+            (set.waits.is_some() && !set.is_paused).then_some(Act::Approve),
             Some(if set.is_paused {
                 Act::Resume
             } else {
@@ -212,6 +220,7 @@ impl Whole<'_> {
             since: set.since,
             created: set.created,
             needs_approval: set.needs_approval,
+            waits: set.waits.clone(),
             placements: placements.collect(),
             actions: acts.map(|act| lacks.offer(act, target)).collect(),
             conditions: set.conditions.clone(),

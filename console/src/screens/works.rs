@@ -10,8 +10,8 @@ use berth_api::work::{FieldValue, ManifestCondition};
 use jiff::Timestamp;
 
 use crate::answers::{
-    DifferenceGroup, DifferencePlace, FeedbackAnswer, FieldAnswer, ObjectState, Text, WorkAnswer,
-    WorkCondition, WorkCount, WorkObject, WorksAnswer,
+    DifferenceGroup, DifferencePlace, FeedbackAnswer, FieldAnswer, ObjectState, RolloutRow, Text,
+    WorkAnswer, WorkCondition, WorkCount, WorkObject, WorksAnswer,
 };
 use crate::live::{
     MOST_CONDITIONS, Objects, RolloutFact, WholeWork, WorkDifference, WorkFact, condition,
@@ -79,15 +79,16 @@ impl Search {
     }
 }
 
-/// Returns the answer of the screen Works.
+/// Returns the answer of the screen Works. Without `works`, they cannot be listed.
 pub(crate) fn works(
-    works: &Objects<WorkFact>,
+    works: Option<&Objects<WorkFact>>,
     sets: &Objects<RolloutFact>,
     search: &Search,
     notes: Vec<Text>,
     now: Timestamp,
 ) -> WorksAnswer {
-    let found: Vec<_> = works.iter().filter(|it| search.matches(it)).collect();
+    let all = works.into_iter().flat_map(Objects::iter);
+    let found: Vec<_> = all.filter(|it| search.matches(it)).collect();
     let (groups, more_differences) = groups(&found);
     let mut rows: Vec<_> = found
         .iter()
@@ -105,7 +106,7 @@ pub(crate) fn works(
         works: (rows.iter().take(MOST_ROWS))
             .map(|it| it.row.clone())
             .collect(),
-        total: works.len(),
+        total: works.map_or(0, Objects::len),
         states: counts(found.iter().copied()),
         differences: groups,
         more_differences,
@@ -115,14 +116,14 @@ pub(crate) fn works(
 
 fn rows_of(
     sets: &[&Arc<RolloutFact>],
-    works: &Objects<WorkFact>,
+    works: Option<&Objects<WorkFact>>,
     now: Timestamp,
-) -> Vec<crate::answers::RolloutRow> {
+) -> Vec<RolloutRow> {
     let mut by_set: HashMap<(&str, &str), Vec<&Arc<WorkFact>>> = HashMap::new();
     for set in sets {
         by_set.insert((&set.namespace, &set.name), Vec::new());
     }
-    for work in works.iter() {
+    for work in works.into_iter().flat_map(Objects::iter) {
         if let Some(set) = &work.row.set
             && let Some(mine) = by_set.get_mut(&(set.namespace.as_str(), set.name.as_str()))
         {
@@ -131,7 +132,11 @@ fn rows_of(
     }
     let rows = sets.iter().map(|set| {
         let mine = by_set.get(&(&*set.namespace, &*set.name));
-        rollouts::row(set, mine.map_or(&[], Vec::as_slice), now)
+        rollouts::row(
+            set,
+            mine.filter(|_| works.is_some()).map(Vec::as_slice),
+            now,
+        )
     });
     rows.collect()
 }

@@ -9,6 +9,7 @@ use berth_api::{groups, labels};
 use futures::future::BoxFuture;
 use http::StatusCode;
 use jiff::Timestamp;
+use tokio::time::Instant;
 
 use super::{Answering, Changes};
 use crate::answers::{
@@ -24,12 +25,17 @@ use crate::screens::works::{Search, work, works};
 /// What time alone changes is looked at this often: soaks and deadlines end.
 const TICK: Duration = Duration::from_secs(5);
 
+/// A pause is at least this many times as long as a look at all works took.
+const SHARE: u32 = 20;
+
 /// The list of works and rollouts.
 pub(crate) struct WorksScreen {
     works: Open<Objects<WorkFact>>,
     rollouts: Open<Objects<RolloutFact>>,
     changes: Changes,
     search: Search,
+    /// No look begins before.
+    not_before: Instant,
 }
 
 /// One ManifestWork.
@@ -66,6 +72,17 @@ pub(crate) fn refusal<F>(what: &str, open: &Open<Objects<F>>) -> Option<Text> {
     Some(format!("{what} cannot be shown: {}{remedy}", why.as_str()).into())
 }
 
+/// The objects, if they were listed.
+fn known<'a, F>(all: &'a Objects<F>, hub: &HubAnswer) -> Option<&'a Objects<F>> {
+    let is_known = match hub.state {
+        Connection::Connected => true,
+        // What was known stays.
+        Connection::Away => all.len() > 0,
+        Connection::Loading | Connection::Refused => false,
+    };
+    is_known.then_some(all)
+}
+
 fn not_found(resource: &str, name: &str, namespace: &str) -> ErrorAnswer {
     let name = berth_rules::display::Quoted(name);
     let namespace = berth_rules::display::Quoted(namespace);
@@ -96,6 +113,7 @@ impl WorksScreen {
             works,
             rollouts,
             search,
+            not_before: Instant::now(),
         }
     }
 }
@@ -104,7 +122,11 @@ impl Answering for WorksScreen {
     type Answer = WorksAnswer;
 
     fn changed(&mut self) -> BoxFuture<'_, ()> {
-        changed_or_tick(&mut self.changes)
+        Box::pin(async {
+            changed_or_tick(&mut self.changes).await;
+            tokio::time::sleep_until(self.not_before).await;
+            self.changes.seen();
+        })
     }
 
     fn hub(&self) -> HubAnswer {
@@ -125,12 +147,15 @@ impl Answering for WorksScreen {
         ];
         let all_refused = notes.iter().all(Option::is_some);
         let notes = notes.into_iter().flatten().collect();
+        let begun = Instant::now();
         let answer = (!all_refused).then(|| {
-            self.works.with(|all, _| {
+            self.works.with(|all, hub| {
+                let all = known(all, hub);
                 self.rollouts
                     .with(|sets, _| works(all, sets, &self.search, notes, Timestamp::now()))
             })
         });
+        self.not_before = Instant::now() + begun.elapsed() * SHARE;
         Box::pin(std::future::ready(Ok(answer)))
     }
 }
@@ -219,12 +244,13 @@ impl ReplicaSetScreen {
                     _ => Ok(None),
                 };
             };
-            self.works.with(|works, _| {
+            self.works.with(|works, hub| {
+                let works = known(works, hub);
                 self.decided.with(|decided, hub| {
                     let whole = Whole {
                         set,
                         works,
-                        decided: (hub.state != Connection::Refused).then_some(decided),
+                        decided: known(decided, hub),
                         missing,
                         read_only: self.app.settings.read_only,
                         notes,

@@ -710,6 +710,8 @@ export interface ReplicaSetAnswer {
   since?: string;
   /** The state. */
   state: RolloutCondition;
+  /** Which clusters wait for an approval, if a step does. */
+  waits?: string;
   /** Why. Empty if the rollouts are complete. */
   why: string;
 }

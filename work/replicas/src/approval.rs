@@ -11,6 +11,9 @@ use berth_api::labels::{ROLLOUT_APPROVAL, ROLLOUT_APPROVED};
 
 use crate::template::Digest;
 
+/// How a message begins to say how to approve.
+const APPROVE: &str = "approve with ";
+
 /// What comes before the value of the annotation in a message.
 const OFFER: &str = ", or set the annotation berth.open-cluster-management.io/rollout-approved to ";
 
@@ -106,7 +109,14 @@ impl ApprovalOffer {
 
     /// What a message says to have this approved, for its end.
     pub(super) fn words(&self, namespace: &str, name: &str) -> String {
-        format!("approve with 'berth approve replicaset {name} -n {namespace}'{OFFER}{self}")
+        format!("{APPROVE}'berth approve replicaset {name} -n {namespace}'{OFFER}{self}")
+    }
+
+    /// Returns the part of a message before the offer: which clusters wait.
+    pub fn who_waits(message: &str) -> &str {
+        let before = message.rsplit_once(OFFER).map_or(message, |(it, _)| it);
+        let who = before.rsplit_once(APPROVE).map_or(before, |(it, _)| it);
+        who.trim_end_matches("; ")
     }
 
     /// Returns true if this is the template that it is about.

@@ -100,12 +100,16 @@ fn works() -> Vec<Value> {
 }
 
 fn answer(set: &Value, works: &[Value], decided: Option<&[Value]>) -> ReplicaSetAnswer {
+    answer_of(set, Some(works), decided)
+}
+
+fn answer_of(set: &Value, works: Option<&[Value]>, decided: Option<&[Value]>) -> ReplicaSetAnswer {
     let sets = stored::<RolloutFact>(std::slice::from_ref(set));
-    let works = stored::<WorkFact>(works);
+    let works = works.map(stored::<WorkFact>);
     let decided = decided.map(stored::<DecidedFact>);
     let whole = Whole {
         set: sets.get("team-a/web").unwrap(),
-        works: &works,
+        works: works.as_ref(),
         decided: decided.as_ref(),
         missing: None,
         read_only: false,
@@ -167,14 +171,29 @@ fn without_decisions_clusters_that_wait_are_counted() {
 }
 
 #[test]
+fn without_works_nothing_is_said_of_clusters() {
+    let decided = [decision(&["c1"])];
+    let found = answer_of(&set(&json!({}), &[]), None, Some(&decided));
+    assert_eq!(stages(&found), []);
+    assert_eq!(found.placements[0].stage.counts, []);
+}
+
+#[test]
 fn the_state_of_a_set_has_its_actions() {
     let paused = json!({"berth.open-cluster-management.io/rollout-paused": "disks"});
     let none = json!({});
     let pending = condition("ApprovalPending", "True", "01");
+    let mut failing = condition("ManifestworkApplied", "False", "01");
+    failing["reason"] = json!("NotAsExpected");
     for (annotations, conditions, expected) in [
         (&none, vec![], vec![Act::Pause]),
         (&paused, vec![], vec![Act::Resume]),
         (&none, vec![pending.clone()], vec![Act::Approve, Act::Pause]),
+        (
+            &none,
+            vec![pending.clone(), failing],
+            vec![Act::Approve, Act::Pause],
+        ),
         // An approved step would be held back.
         (&paused, vec![pending], vec![Act::Resume]),
     ] {

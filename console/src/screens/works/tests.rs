@@ -60,7 +60,7 @@ fn searched(works: &Objects<WorkFact>, part: &str, state: &str) -> WorksAnswer {
         state: state.to_owned(),
     };
     super::works(
-        works,
+        Some(works),
         &Objects::default(),
         &search,
         Vec::new(),

@@ -47,6 +47,11 @@ export function ReplicaSet({ namespace, name }: { namespace: string; name: strin
         {(it) => (
           <>
             {it.why && <p class="summary">{it.why}</p>}
+            {it.waits && it.waits !== it.why && (
+              <div class="next">
+                <p>A step waits for an approval: {it.waits}</p>
+              </div>
+            )}
             <Notes notes={it.notes} />
             <section aria-labelledby="stages">
               <h2 id="stages">Placements</h2>

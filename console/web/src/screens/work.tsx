@@ -48,10 +48,12 @@ export function Work({ cluster, name }: { cluster: string; name: string }) {
 }
 
 function Whole({ it, cluster, name }: { it: WorkAnswer; cluster: string; name: string }) {
+  // Its objects say it.
+  const isSaid = it.objects.some((object) => object.wrong.length > 0);
   const unseen = it.row.manifests - it.objects.length - it.more;
   return (
     <>
-      {it.row.why && <p class="summary">{it.row.why}</p>}
+      {it.row.why && !isSaid && <p class="summary">{it.row.why}</p>}
       <Notes notes={it.notes} />
       <section aria-labelledby="objects">
         <h2 id="objects">Objects</h2>

@@ -31,6 +31,7 @@ function All({ it, state }: { it: WorksAnswer; state: string }) {
       </Empty>
     );
   }
+  if (it.sets.length === 0 && it.states.length === 0 && it.notes.length === 0) return <Empty title="No work matches." />;
   return (
     <>
       <Notes notes={it.notes} />
@@ -85,7 +86,9 @@ function Rollout({ set }: { set: RolloutRow }) {
 }
 
 function List({ it, state }: { it: WorksAnswer; state: string }) {
-  const all = it.states.reduce((sum, it) => sum + it.count, 0);
+  const none = it.states.length === 0;
+  // A note says that they cannot be listed.
+  if (none && it.total === 0 && it.notes.length > 0) return null;
   return (
     <section aria-labelledby="works">
       <h2 id="works">ManifestWorks</h2>
@@ -100,7 +103,7 @@ function List({ it, state }: { it: WorksAnswer; state: string }) {
           );
         })}
       </div>
-      {it.works.length === 0 && <p class="none">{all === 0 ? "No work matches." : "No work is in this state."}</p>}
+      {it.works.length === 0 && <p class="none">{none ? "No work matches." : "No work is in this state."}</p>}
       {it.works.length > 0 && (
         <div class="scroll card" tabIndex={0} role="region" aria-label="Table of works">
           <table>
@@ -161,7 +164,7 @@ function Row({ row }: { row: WorkRow }) {
 }
 
 function Differences({ it }: { it: WorksAnswer }) {
-  if (it.works.length === 0) return null;
+  if (it.states.length === 0) return null;
   return (
     <section aria-labelledby="differences">
       <h2 id="differences">Differences of the fleet</h2>
