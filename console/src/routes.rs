@@ -40,9 +40,6 @@ const LARGEST_REQUEST: usize = 4096;
 /// Upper bound on the bytes of the YAML of an object.
 const LARGEST_YAML: usize = 1 << 20;
 
-/// The last segments of the paths of requests with a body that ask, and change nothing.
-const QUESTIONS: [&str; 1] = ["what-if"];
-
 /// The routes of a console.
 pub(crate) fn router(app: Arc<App>) -> Router {
     let signed_in = Router::new()
@@ -99,21 +96,27 @@ async fn with_session(State(app): State<Arc<App>>, request: Request, next: Next)
     }
 }
 
-/// Under `--read-only`, refuses everything but reads and [`QUESTIONS`].
+/// Under `--read-only`, refuses all that could write.
 async fn within_read_only(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
-    let last = request.uri().path().rsplit('/').next().unwrap_or_default();
-    // A look at the hub's health sends no write under `--read-only`.
-    let is_look = request.uri().path() == "/api/health";
-    let is_question = request.method() == Method::POST && (QUESTIONS.contains(&last) || is_look);
-    let reads = [Method::GET, Method::HEAD].contains(request.method());
-    // The sign-out ends a session of this server.
-    let is_sign_out = request.uri().path() == "/api/session";
-    if app.settings.read_only && !(reads || is_question || is_sign_out) {
+    if app.settings.read_only && !writes_nothing(request.method(), request.uri().path()) {
         let refused = Refused::new(StatusCode::FORBIDDEN, "ReadOnly", offers::READ_ONLY);
         let remedy = "start berth console without --read-only";
         return refused.remedy(remedy).into_response();
     }
     next.run(request).await
+}
+
+/// Returns true for reads, for questions that have a body, and for the end of a session of this server.
+fn writes_nothing(method: &Method, path: &str) -> bool {
+    let segments: Vec<&str> = path.split('/').skip(1).collect();
+    match (method.as_str(), &segments[..]) {
+        ("GET" | "HEAD", _) => true,
+        ("DELETE", ["api", "session"]) => true,
+        // The checks try no writes then.
+        ("POST", ["api", "health"]) => true,
+        ("POST", ["api", "placements", _, _, "what-if"]) => true,
+        _ => false,
+    }
 }
 
 async fn index(uri: Uri) -> Response {

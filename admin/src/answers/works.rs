@@ -12,8 +12,10 @@ use crate::get;
 use crate::hub::DryRun;
 use crate::replica_set::{self, Changed};
 use crate::work::differences;
-pub use crate::work::differences::{Difference, DifferingObject, State as DifferenceState};
-pub use berth_work_core::Difference as FieldDifference;
+pub use crate::work::differences::{Difference, DifferenceState, DifferingObject};
+
+/// A field that differs from its manifest.
+pub type FieldDifference = berth_work_core::Difference;
 
 /// How a ManifestWork is, the worst first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -161,7 +163,6 @@ pub fn fields_of(message: &str) -> Fields {
 
 /// Returns how the rollouts of a ManifestWorkReplicaSet are.
 pub fn rollout_state(set: &ManifestWorkReplicaSet) -> How<RolloutState> {
-    use manifest_work_replica_set as of;
     let status = set.status.clone().unwrap_or_default();
     let condition = |type_, status: &str| {
         let found = condition_of(&status_conditions(set), type_)?.clone();
@@ -174,19 +175,22 @@ pub fn rollout_state(set: &ManifestWorkReplicaSet) -> How<RolloutState> {
             .map_or_else(String::new, |it| it.message.clone()),
         since: it.map(|it| it.last_transition_time.0),
     };
-    let applied = condition(of::MANIFESTWORK_APPLIED, FALSE);
-    let unfinished = condition(of::PLACEMENT_ROLLED_OUT, FALSE);
+    let applied = condition(manifest_work_replica_set::MANIFESTWORK_APPLIED, FALSE);
+    let unfinished = condition(manifest_work_replica_set::PLACEMENT_ROLLED_OUT, FALSE);
     if set.metadata.deletion_timestamp.is_some() {
         return how(RolloutState::Deleting, applied);
     }
-    if let Some(it) = condition(of::PLACEMENT_VERIFIED, FALSE) {
+    if let Some(it) = condition(manifest_work_replica_set::PLACEMENT_VERIFIED, FALSE) {
         return how(RolloutState::Unusable, Some(it));
     }
     let mut placements = set.spec.placement_refs.iter();
     if placements.any(|it| is_stopped(&status, &it.name)) {
         return how(RolloutState::Stopped, unfinished);
     }
-    let fails = [of::NOT_AS_EXPECTED, of::INVALID_MANIFEST_WORK_NAME];
+    let fails = [
+        manifest_work_replica_set::NOT_AS_EXPECTED,
+        manifest_work_replica_set::INVALID_MANIFEST_WORK_NAME,
+    ];
     if let Some(it) = applied.filter(|it| fails.contains(&&*it.reason)) {
         return how(RolloutState::Failing, Some(it));
     }
@@ -196,13 +200,16 @@ pub fn rollout_state(set: &ManifestWorkReplicaSet) -> How<RolloutState> {
             ..how(RolloutState::Paused, unfinished)
         };
     }
-    if let Some(it) = condition(of::APPROVAL_PENDING, TRUE) {
+    if let Some(it) = condition(manifest_work_replica_set::APPROVAL_PENDING, TRUE) {
         return How {
             why: ApprovalOffer::who_waits(&it.message).to_owned(),
             ..how(RolloutState::ApprovalPending, Some(it))
         };
     }
-    match (unfinished, condition(of::PLACEMENT_ROLLED_OUT, TRUE)) {
+    match (
+        unfinished,
+        condition(manifest_work_replica_set::PLACEMENT_ROLLED_OUT, TRUE),
+    ) {
         (Some(it), _) => how(RolloutState::Progressing, Some(it)),
         (None, Some(it)) => How {
             why: String::new(),

@@ -17,7 +17,7 @@ pub struct Difference {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub object: Option<DifferingObject>,
     /// How it differs.
-    pub state: State,
+    pub state: DifferenceState,
     /// What the agent reported.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub message: String,
@@ -39,7 +39,7 @@ pub struct DifferingObject {
 
 /// How an object differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub enum State {
+pub enum DifferenceState {
     /// It has other fields than its manifest.
     Drifted,
     /// It does not exist.
@@ -73,13 +73,13 @@ pub(crate) fn of(work: &ManifestWork) -> Vec<Difference> {
         (None, _) => {
             differences.push(difference(
                 None,
-                State::NotReported,
+                DifferenceState::NotReported,
                 "no status was reported yet",
             ));
         }
         (Some(Some(seen)), Some(generation)) if seen != generation => {
             let why = format!("generation {seen} was reported, generation {generation} was not");
-            differences.push(difference(None, State::NotReported, &why));
+            differences.push(difference(None, DifferenceState::NotReported, &why));
         }
         _ => {}
     }
@@ -99,25 +99,25 @@ pub(crate) fn of(work: &ManifestWork) -> Vec<Difference> {
 }
 
 /// An object that could not be applied may exist and differ, too. One that does not exist is missing, whatever else is said of it.
-fn states(conditions: &[Condition]) -> Vec<(State, &str)> {
+fn states(conditions: &[Condition]) -> Vec<(DifferenceState, &str)> {
     let is = |type_, status| condition_of(conditions, type_).filter(|it| it.status == status);
     let mut states = Vec::new();
     if let Some(failed) = is(manifest::APPLIED, FALSE) {
-        states.push((State::NotApplied, failed.message.as_str()));
+        states.push((DifferenceState::NotApplied, failed.message.as_str()));
     }
     if is(manifest::AVAILABLE, FALSE).is_some() {
-        states.push((State::Missing, ""));
+        states.push((DifferenceState::Missing, ""));
     } else if let Some(unknown) = is(manifest::AVAILABLE, UNKNOWN) {
-        states.push((State::Unknown, &unknown.message));
+        states.push((DifferenceState::Unknown, &unknown.message));
     } else if let Some(drifted) = is(manifest_work::DRIFTED, TRUE) {
-        states.push((State::Drifted, &drifted.message));
+        states.push((DifferenceState::Drifted, &drifted.message));
     }
     states
 }
 
-// === impl State ===
+// === impl DifferenceState ===
 
-impl State {
+impl DifferenceState {
     /// The state in a word, as the command prints it.
     pub fn name(self) -> &'static str {
         match self {

@@ -410,6 +410,8 @@ async fn a_read_only_console_writes_nothing_and_says_so() {
         "/api/sets/prod/bindings/team-a/bind",
         "/api/sets/prod/bindings/team-a/unbind",
         "/api/placements/team-a/app/replace",
+        "/api/replicasets/team-a/what-if/pause",
+        "/api/clusters/c1/what-if",
         "/api/nothing",
     ] {
         let response = browser.post(path, json!({"dryRun": true})).await;

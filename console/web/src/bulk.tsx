@@ -2,7 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { SetsAnswer } from "./answers";
-import { type Asked, Ask } from "./ask";
+import { ask } from "./ask";
 import { call } from "./api";
 
 /** At most so many are changed at once. */
@@ -15,15 +15,7 @@ const ACTS: [string, string, string][] = [
   ["uncordon", "End the cordon", ""],
 ];
 
-interface Question {
-  word: string;
-  look: string;
-  title: string;
-  asked: Asked[];
-}
-
 export function Bulk({ names, ends }: { names: string[]; ends: () => void }) {
-  const question = useSignal<Question | undefined>(undefined);
   const sets = useSignal<string[]>([]);
   useEffect(() => {
     call<SetsAnswer>("GET", "/api/sets").then(
@@ -33,15 +25,15 @@ export function Bulk({ names, ends }: { names: string[]; ends: () => void }) {
     );
   }, []);
   const of = names.length === 1 ? names[0] : `${names.length} clusters`;
-  const ask = (act: string, word: string, look: string, title: string, body: Record<string, unknown> = {}) => {
+  const askEach = (act: string, word: string, look: string, title: string, body: Record<string, unknown> = {}) => {
     const asked = names.map((name) => ({ name, path: `/api/clusters/${encodeURIComponent(name)}/${act}`, body }));
-    question.value = { word, look, title, asked };
+    ask({ word, look, title, asked, done: ends });
   };
   return (
     <div class="bulk" role="region" aria-label="Chosen clusters">
       <strong>{names.length === 1 ? "1 cluster is chosen" : `${names.length} clusters are chosen`}</strong>
       {ACTS.map(([act, word, look]) => (
-        <button type="button" key={act} onClick={() => ask(act, word, look, `${word}: ${of}`)}>
+        <button type="button" key={act} onClick={() => askEach(act, word, look, `${word}: ${of}`)}>
           {word}…
         </button>
       ))}
@@ -52,7 +44,7 @@ export function Bulk({ names, ends }: { names: string[]; ends: () => void }) {
           onChange={(event) => {
             const set = event.currentTarget.value;
             event.currentTarget.value = "";
-            if (set !== "") ask("set", "Move", "primary", `Move ${of} into ${set}`, { set });
+            if (set !== "") askEach("set", "Move", "primary", `Move ${of} into ${set}`, { set });
           }}
         >
           <option value="">Move into a set…</option>
@@ -66,15 +58,6 @@ export function Bulk({ names, ends }: { names: string[]; ends: () => void }) {
       <button type="button" onClick={ends}>
         Choose none
       </button>
-      {question.value && (
-        <Ask
-          {...question.value}
-          ends={(done) => {
-            question.value = undefined;
-            if (done) ends();
-          }}
-        />
-      )}
     </div>
   );
 }

@@ -4,6 +4,7 @@ import { render } from "preact";
 import { useEffect } from "preact/hooks";
 import type { Failure } from "./answers";
 import { begin, session } from "./api";
+import { Questions } from "./ask";
 import { Help } from "./help";
 import { onKeys } from "./keys";
 import { Empty, Loading, told } from "./parts";
@@ -68,6 +69,7 @@ function Frame() {
       <p class="told" role="status" aria-live="polite">
         {told.value}
       </p>
+      <Questions />
       {help.value && <Help ends={() => (help.value = false)} />}
     </div>
   );

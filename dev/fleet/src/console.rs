@@ -1,6 +1,6 @@
 //! `fleet console`: the server of `berth console` with many clusters, as a page of a browser asks it.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -22,7 +22,7 @@ const QUERIES: [&str; 5] = [
     "available",
     "!available",
     "fleet-00",
-    "set:default+version>=1.20",
+    "set:default+version%3E=1.20",
     "cordoned",
 ];
 
@@ -183,24 +183,24 @@ impl Console {
         };
         let body = format!("{{\"code\":\"{code}\"}}");
         let head = console.send("POST", "/api/session", &body)?;
-        let mut answer = String::new();
-        BufReader::new(head).read_to_string(&mut answer)?;
-        let cookie = answer
-            .lines()
-            .find_map(|line| line.strip_prefix("set-cookie: "))
-            .and_then(|line| line.split(';').next());
-        console.cookie = cookie.context("the sign-in was refused")?.to_owned();
+        let head = BufReader::new(head).lines().map_while(Result::ok);
+        let cookie = head
+            .take_while(|line| !line.is_empty())
+            .find_map(|line| line.strip_prefix("set-cookie: ").map(str::to_owned));
+        let cookie = cookie.context("the sign-in was refused")?;
+        let value = cookie.split(';').next().unwrap_or_default();
+        value.clone_into(&mut console.cookie);
         Ok(console)
     }
 
-    /// Sends a request by HTTP/1.0, where a body ends with its connection.
+    /// Sends a request. The lines of an event are in one chunk of the response.
     fn send(&self, method: &str, path: &str, body: &str) -> Result<TcpStream> {
         let mut tcp = TcpStream::connect(&self.host)?;
         tcp.set_read_timeout(Some(PATIENCE))?;
         let length = body.len();
         write!(
             tcp,
-            "{method} {path} HTTP/1.0\r\nhost: {}\r\ncookie: {}\r\nx-berth-console: 1\r\ncontent-type: application/json\r\n\
+            "{method} {path} HTTP/1.1\r\nhost: {}\r\ncookie: {}\r\nx-berth-console: 1\r\ncontent-type: application/json\r\n\
              content-length: {length}\r\n\r\n{body}",
             self.host, self.cookie
         )?;

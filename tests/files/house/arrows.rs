@@ -66,8 +66,10 @@ const COMMANDS: [&str; 9] = [
 ];
 
 /// The page of the commands: their answers as data, never their printing.
-const CONSOLE: [&str; 7] = [
+const CONSOLE: [&str; 9] = [
     "admin",
+    "rollout",
+    "work/replicas",
     "rules",
     "policies",
     "certs",

@@ -6,7 +6,7 @@ import { Actions } from "../actions";
 import { Shown, useAnswer, useCommand } from "../answered";
 import type { ClusterAnswer, ClusterEvent, ConditionAnswer, EventsAnswer, Failure, Handshake, Step } from "../answers";
 import { call, failureOf, session } from "../api";
-import { Ask } from "../ask";
+import { ask } from "../ask";
 import { Badge, Command, Crumb, Notes, Wrong } from "../parts";
 import { ofCluster, placementPath, worksPath } from "../router";
 import { Ago, now, span } from "../time";
@@ -290,11 +290,12 @@ function List({ pairs, none }: { pairs: { name: string; value: string }[]; none:
 /** Changes of labels, in the words of berth label. */
 function LabelForm({ name }: { name: string }) {
   const text = useSignal("");
-  const asking = useSignal(false);
   const labels = text.value.split(/\s+/).filter((it) => it !== "");
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
-    if (labels.length > 0) asking.value = true;
+    if (labels.length === 0) return;
+    const asked = [{ name, path: `/api/clusters/${encodeURIComponent(name)}/label`, body: { labels } }];
+    ask({ title: `Change labels of ${name}`, word: "Change", look: "primary", asked, done: () => (text.value = "") });
   };
   return (
     <form class="inline" onSubmit={submit}>
@@ -307,18 +308,6 @@ function LabelForm({ name }: { name: string }) {
         spellcheck={false}
       />
       <button type="submit">Change…</button>
-      {asking.value && (
-        <Ask
-          title={`Change labels of ${name}`}
-          word="Change"
-          look="primary"
-          asked={[{ name, path: `/api/clusters/${encodeURIComponent(name)}/label`, body: { labels } }]}
-          ends={(done) => {
-            asking.value = false;
-            if (done) text.value = "";
-          }}
-        />
-      )}
     </form>
   );
 }

@@ -2,7 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { Shown, useAnswer, useCommand } from "../answered";
 import type { SetRow, SetsAnswer, State } from "../answers";
-import { type Asked, Ask } from "../ask";
+import { ask } from "../ask";
 import { Empty, Notes, STATES } from "../parts";
 import { clustersPath, quoted } from "../router";
 
@@ -72,7 +72,7 @@ function OneSet({ set, readOnly }: { set: SetRow; readOnly: boolean }) {
           <li key={bound.namespace}>
             <span>{bound.namespace}</span>
             {bound.why && <span class="error">without effect: {bound.why}</span>}
-            {!readOnly && <Change set={set.name} namespace={bound.namespace} word="Unbind" />}
+            {!readOnly && <Unbind set={set.name} namespace={bound.namespace} />}
           </li>
         ))}
       </ul>
@@ -83,46 +83,39 @@ function OneSet({ set, readOnly }: { set: SetRow; readOnly: boolean }) {
 }
 
 const bindingPath = (set: string, namespace: string, word: string) =>
-  `/api/sets/${encodeURIComponent(set)}/bindings/${encodeURIComponent(namespace)}/${word.toLowerCase()}`;
+  `/api/sets/${encodeURIComponent(set)}/bindings/${encodeURIComponent(namespace)}/${word}`;
 
-function Change({ set, namespace, word }: { set: string; namespace: string; word: "Bind" | "Unbind" }) {
-  const asking = useSignal(false);
-  const asked: Asked[] = [{ name: namespace, path: bindingPath(set, namespace, word) }];
+function Unbind({ set, namespace }: { set: string; namespace: string }) {
+  const title = `Unbind ${set} from ${namespace}`;
+  const asked = [{ name: namespace, path: bindingPath(set, namespace, "unbind") }];
   return (
-    <>
-      <button type="button" class="small" aria-label={`${word} ${set} from ${namespace}`} onClick={() => (asking.value = true)}>
-        {word}…
-      </button>
-      {asking.value && <Ask title={`${word} ${set} from ${namespace}`} word={word} look="danger" asked={asked} ends={() => (asking.value = false)} />}
-    </>
+    <button type="button" class="small" aria-label={title} onClick={() => ask({ title, word: "Unbind", look: "danger", asked })}>
+      Unbind…
+    </button>
   );
 }
 
 /** The hub and its gate decide before anything is written. */
 function BindForm({ set }: { set: string }) {
   const namespace = useSignal("");
-  const asking = useSignal(false);
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
-    if (namespace.value.trim() !== "") asking.value = true;
+    const to = namespace.value.trim();
+    if (to === "") return;
+    const asked = [{ name: to, path: bindingPath(set, to, "bind") }];
+    ask({ title: `Bind ${set} to ${to}`, word: "Bind", look: "primary", asked, done: () => (namespace.value = "") });
   };
-  const to = namespace.value.trim();
   return (
     <form class="inline" onSubmit={submit}>
-      <input aria-label={`Namespace to bind ${set} to`} placeholder="Namespace" value={namespace.value} onInput={(event) => (namespace.value = event.currentTarget.value)} autocomplete="off" spellcheck={false} />
+      <input
+        aria-label={`Namespace to bind ${set} to`}
+        placeholder="Namespace"
+        value={namespace.value}
+        onInput={(event) => (namespace.value = event.currentTarget.value)}
+        autocomplete="off"
+        spellcheck={false}
+      />
       <button type="submit">Bind…</button>
-      {asking.value && (
-        <Ask
-          title={`Bind ${set} to ${to}`}
-          word="Bind"
-          look="primary"
-          asked={[{ name: to, path: bindingPath(set, to, "Bind") }]}
-          ends={(done) => {
-            asking.value = false;
-            if (done) namespace.value = "";
-          }}
-        />
-      )}
     </form>
   );
 }
