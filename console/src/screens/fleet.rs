@@ -6,10 +6,11 @@ use berth_api::path::segment;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::answers::{
-    Counts, FleetAnswer, FleetSet, Need, NeedSeverity, PlacementState, Share, State, Text,
+    Counts, FleetAnswer, FleetSet, Need, NeedSeverity, PlacementState, RolloutCondition, Share,
+    State, Text, WorkCondition,
 };
 use crate::fact::ClusterFact;
-use crate::live::{Objects, PlacementFact};
+use crate::live::{Objects, PlacementFact, RolloutFact, WorkFact};
 use crate::search::Version;
 use crate::table::Table;
 
@@ -40,10 +41,18 @@ struct Alike {
     needs: Vec<Need>,
 }
 
-/// Makes the answer. `placements`: None if the user may not list them.
+/// What is followed besides clusters. None: the user may not list it.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Others<'a> {
+    pub(crate) placements: Option<&'a Objects<PlacementFact>>,
+    pub(crate) works: Option<&'a Objects<WorkFact>>,
+    pub(crate) rollouts: Option<&'a Objects<RolloutFact>>,
+}
+
+/// Makes the answer.
 pub(crate) fn fleet(
     table: &Table,
-    placements: Option<&Objects<PlacementFact>>,
+    others: Others<'_>,
     notes: Vec<Text>,
     now: Timestamp,
 ) -> FleetAnswer {
@@ -66,7 +75,7 @@ pub(crate) fn fleet(
             *regions.entry(region).or_default() += 1;
         }
     }
-    let (needs, more) = needs(table, placements, now);
+    let (needs, more) = needs(table, others, now);
     let more_sets = sets.len().saturating_sub(MOST_SETS);
     let sets = sets.into_iter().take(MOST_SETS);
     FleetAnswer {
@@ -109,11 +118,7 @@ fn shares_of_regions(regions: BTreeMap<&str, usize>) -> Vec<Share> {
 }
 
 /// What needs a person, the worst first, and the number of what is left out.
-fn needs(
-    table: &Table,
-    placements: Option<&Objects<PlacementFact>>,
-    now: Timestamp,
-) -> (Vec<Need>, usize) {
+fn needs(table: &Table, others: Others<'_>, now: Timestamp) -> (Vec<Need>, usize) {
     let mut silent = alike(NeedSeverity::Broken, "are unknown", "/clusters?q=unknown");
     let mut broken = alike(
         NeedSeverity::Broken,
@@ -131,6 +136,9 @@ fn needs(
         "select too few clusters",
         "/placements",
     );
+    let mut rollouts = alike(NeedSeverity::Broken, "have failed", "/works");
+    let mut works = alike(NeedSeverity::Broken, "are not as prescribed", "/works");
+    let mut approvals = alike(NeedSeverity::Waits, "wait for an approval", "/works");
     let mut pending = alike(NeedSeverity::Waits, "wait to be accepted", "/requests");
     let mut absent = alike(
         NeedSeverity::Waits,
@@ -151,11 +159,26 @@ fn needs(
             _ => {}
         }
     }
-    for fact in placements.into_iter().flat_map(Objects::iter) {
+    for fact in others.placements.into_iter().flat_map(Objects::iter) {
         match fact.row.state {
             PlacementState::Misconfigured => wrong.placement(fact, "cannot be evaluated"),
             PlacementState::Unsatisfied => short.placement(fact, "selects too few clusters"),
             PlacementState::New | PlacementState::Satisfied => {}
+        }
+    }
+    for fact in others.rollouts.into_iter().flat_map(Objects::iter) {
+        match fact.state {
+            RolloutCondition::Unusable | RolloutCondition::Stopped | RolloutCondition::Failing => {
+                rollouts.rollout(fact, "has failed");
+            }
+            RolloutCondition::ApprovalPending => approvals.rollout(fact, "waits for an approval"),
+            _ => {}
+        }
+    }
+    for fact in others.works.into_iter().flat_map(Objects::iter) {
+        // The first states are those that stay as they are until somebody does something.
+        if fact.row.state <= WorkCondition::Drifted {
+            works.work(fact);
         }
     }
     let all = [
@@ -164,6 +187,9 @@ fn needs(
         ("clusters", stuck),
         ("placements", wrong),
         ("placements", short),
+        ("rollouts", rollouts),
+        ("works", works),
+        ("rollouts", approvals),
         ("clusters", pending),
         ("clusters", absent),
     ];
@@ -208,6 +234,28 @@ impl Alike {
                 fact.row.why.as_str()
             ),
             format!("/placements/{}/{}", segment(namespace), segment(name)),
+            fact.row.since,
+        );
+    }
+
+    fn rollout(&mut self, fact: &RolloutFact, is: &str) {
+        let (namespace, name) = (&fact.namespace, &fact.name);
+        self.add(
+            format!(
+                "The rollout of {namespace}/{name} {is}: {}",
+                fact.why.as_str()
+            ),
+            format!("/replicasets/{}/{}", segment(namespace), segment(name)),
+            fact.since,
+        );
+    }
+
+    fn work(&mut self, fact: &WorkFact) {
+        let (cluster, name) = (fact.row.cluster.as_str(), fact.row.name.as_str());
+        let why = fact.row.why.as_str();
+        self.add(
+            format!("Work {name} of cluster {cluster} is not as prescribed: {why}"),
+            format!("/works/{}/{}", segment(cluster), segment(name)),
             fact.row.since,
         );
     }
@@ -273,7 +321,7 @@ mod tests {
     fn told(clusters: Vec<ClusterFact>) -> FleetAnswer {
         let mut table = Table::default();
         clusters.into_iter().for_each(|it| table.insert(it));
-        fleet(&table, None, Vec::new(), NOW.parse().unwrap())
+        fleet(&table, Others::default(), Vec::new(), NOW.parse().unwrap())
     }
 
     #[test]

@@ -8,8 +8,8 @@ use jiff::Timestamp;
 use super::{Answering, Changes};
 use crate::answers::{Connection, ErrorAnswer, FleetAnswer, HubAnswer, Text};
 use crate::app::App;
-use crate::live::{Objects, Open, PlacementFact};
-use crate::screens::fleet::fleet;
+use crate::live::{Objects, Open, PlacementFact, RolloutFact, WorkFact};
+use crate::screens::fleet::{Others, fleet};
 use crate::table::Table;
 
 /// What time alone changes is looked at this often.
@@ -19,6 +19,8 @@ const TICK: Duration = Duration::from_secs(60);
 pub(crate) struct FleetScreen {
     clusters: Open<Table>,
     placements: Open<Objects<PlacementFact>>,
+    works: Open<Objects<WorkFact>>,
+    rollouts: Open<Objects<RolloutFact>>,
     changes: Changes,
 }
 
@@ -27,26 +29,56 @@ pub(crate) struct FleetScreen {
 impl FleetScreen {
     pub(crate) fn new(app: &App) -> Self {
         let (clusters, placements) = (app.clusters.open(), app.placements.open());
+        let (works, rollouts) = (app.works.open(), app.rollouts.open());
+        let changes = [
+            clusters.changes(),
+            placements.changes(),
+            works.changes(),
+            rollouts.changes(),
+        ];
         Self {
-            changes: Changes::of([clusters.changes(), placements.changes()]),
+            changes: Changes::of(changes),
             clusters,
             placements,
+            works,
+            rollouts,
         }
     }
 
     fn now(&self) -> FleetAnswer {
+        let others = [
+            ("Placements", self.placements.connection()),
+            ("Works", self.works.connection()),
+            ("Replica sets", self.rollouts.connection()),
+        ];
+        let notes = others.into_iter().filter_map(|(what, hub)| {
+            let why = hub.message?;
+            Some(Text::from(format!(
+                "{what} cannot be shown: {}",
+                why.as_str()
+            )))
+        });
+        let notes = notes.collect();
         self.clusters.with(|table, _| {
-            self.placements.with(|placements, hub| {
-                let mut notes = Vec::new();
-                if let Some(why) = &hub.message {
-                    let why = why.as_str();
-                    notes.push(Text::from(format!("Placements cannot be shown: {why}")));
-                }
-                let placements = (hub.state != Connection::Refused).then_some(placements);
-                fleet(table, placements, notes, Timestamp::now())
+            self.placements.with(|placements, of_placements| {
+                self.works.with(|works, of_works| {
+                    self.rollouts.with(|rollouts, of_rollouts| {
+                        let others = Others {
+                            placements: listed(placements, of_placements),
+                            works: listed(works, of_works),
+                            rollouts: listed(rollouts, of_rollouts),
+                        };
+                        fleet(table, others, notes, Timestamp::now())
+                    })
+                })
             })
         })
     }
+}
+
+/// Returns the objects, if the user may list them.
+fn listed<'a, F>(all: &'a Objects<F>, hub: &HubAnswer) -> Option<&'a Objects<F>> {
+    (hub.state != Connection::Refused).then_some(all)
 }
 
 impl Answering for FleetScreen {
@@ -63,10 +95,15 @@ impl Answering for FleetScreen {
 
     fn hub(&self) -> HubAnswer {
         let clusters = self.clusters.connection();
-        match self.placements.connection() {
-            placements if placements.state == Connection::Loading => placements,
-            _ => clusters,
-        }
+        let others = [
+            self.placements.connection(),
+            self.works.connection(),
+            self.rollouts.connection(),
+        ];
+        let loading = others
+            .into_iter()
+            .find(|it| it.state == Connection::Loading);
+        loading.unwrap_or(clusters)
     }
 
     fn answer(&mut self) -> BoxFuture<'_, Result<Option<FleetAnswer>, ErrorAnswer>> {

@@ -9,6 +9,10 @@ const row = (page, name) => page.getByRole("row").filter({ hasText: name });
 
 async function looksAtWorks(page) {
   await page.goto(env("CONSOLE"));
+  const needs = page.getByRole("region", { name: "What needs you" });
+  await needs.getByText(/^Work .* of cluster .* is not as prescribed/).first().waitFor();
+  await needs.getByText(/^The rollout of team-a\/web /).first().waitFor();
+  await looks(page, "fleet-needs");
   await page.getByRole("heading", { name: "Fleet" }).waitFor();
   await page.keyboard.press("g");
   await page.keyboard.press("w");
