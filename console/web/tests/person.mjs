@@ -7,6 +7,8 @@ import { chromium } from "playwright-core";
 
 export const env = (name) => process.env[name] ?? assert.fail(`${name} is not set`);
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+/** The pictures of docs/console.md, which a play writes into the folder PICTURES. */
+const PICTURES = ["cluster-pending", "fleet-needs", "what-if", "works"];
 const SIZES = { desk: { width: 1280, height: 860 }, phone: { width: 390, height: 844 } };
 
 export const browser = await chromium.launch({
@@ -45,8 +47,12 @@ export async function looks(page, name) {
       if (process.env.SHOTS) await page.screenshot({ path: `${process.env.SHOTS}/${name}-${size}-${colorScheme}.png` });
     }
   }
-  await page.setViewportSize(SIZES.desk);
   await page.emulateMedia({ colorScheme: "light", reducedMotion: "reduce" });
+  if (process.env.PICTURES && PICTURES.includes(name)) {
+    await page.setViewportSize({ width: 1000, height: 640 });
+    await page.screenshot({ path: `${process.env.PICTURES}/${name}.png` });
+  }
+  await page.setViewportSize(SIZES.desk);
 }
 
 export const said = (page, text) => page.getByText(text).first().waitFor();

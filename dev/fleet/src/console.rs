@@ -39,6 +39,9 @@ pub(crate) struct ConsoleArgs {
     /// Number of clusters
     #[arg(long, default_value_t = 10_000)]
     clusters: usize,
+    /// Number of clusters that change their state while a page looks [default: nine of ten]
+    #[arg(long, value_name = "NUMBER")]
+    flap: Option<usize>,
     /// The executable [default: berth, beside this program]
     #[arg(long, value_name = "FILE")]
     berth: Option<std::path::PathBuf>,
@@ -62,7 +65,7 @@ pub(crate) struct Report {
     /// Requests to the hub, if it counts them, without those of this tool.
     rest_requests: Option<f64>,
     rest_cpu_s: f64,
-    /// Nine of ten clusters change their state, while a page looks.
+    /// Clusters change their state, while a page looks.
     flapped: usize,
     flapping_s: f64,
     flapping_cpu_s: f64,
@@ -117,7 +120,7 @@ pub(crate) async fn measure(args: &ConsoleArgs, hub: &FleetHub, rest: u64) -> Re
     };
 
     say("flapping");
-    let flapped = clusters * 9 / 10;
+    let flapped = args.flap.unwrap_or(clusters * 9 / 10).min(clusters);
     let cpu_before = cpu()?;
     let seen = std::thread::spawn(move || page.until_quiet());
     let begun = Instant::now();
