@@ -15,7 +15,7 @@ use crate::hub::FleetHub;
 use crate::{Running, mib, process, say};
 
 /// Upper bound on the time of an answer.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Queries of the table, each of which looks at all clusters.
 const QUERIES: [&str; 5] = [
@@ -89,6 +89,7 @@ pub(crate) async fn measure(args: &ConsoleArgs, hub: &FleetHub, rest: u64) -> Re
     let clusters = args.clusters;
     say("making clusters");
     hub.create(clusters).await?;
+    hub.join(clusters).await?;
     hub.turn(clusters, "True").await?;
     let beside = std::env::current_exe()?.with_file_name("berth");
     let berth = args.berth.as_deref().unwrap_or(&beside);
@@ -230,10 +231,11 @@ impl Console {
 // === impl Events ===
 
 impl Events {
-    /// Returns the name and the bytes of the next event.
+    /// Returns the name and the bytes of the next event; None if none comes in time. A silent stream has comments.
     fn next(&mut self) -> Option<(String, usize)> {
         let mut name = String::new();
-        loop {
+        let begun = Instant::now();
+        while begun.elapsed() < PATIENCE {
             let mut line = String::new();
             if self.0.read_line(&mut line).ok()? == 0 {
                 return None;
@@ -245,12 +247,11 @@ impl Events {
                 return Some((name, line.len()));
             }
         }
+        None
     }
 
     /// Reads until nothing has come for a few seconds. Returns the number of events, and their bytes.
     fn until_quiet(&mut self) -> (usize, usize) {
-        // The first one may take a moment.
-        let _ = self.0.get_ref().set_read_timeout(Some(PATIENCE));
         let (mut events, mut bytes) = (0, 0);
         while let Some((_, length)) = self.next() {
             let _ = (self.0.get_ref()).set_read_timeout(Some(Duration::from_secs(5)));

@@ -240,6 +240,20 @@ impl FleetHub {
         .await
     }
 
+    /// Reports all clusters as joined, as their agents do.
+    pub(crate) async fn join(&self, clusters: usize) -> Result<()> {
+        each(clusters, async |name| {
+            let joined = json!({
+                "type": "ManagedClusterJoined", "status": "True", "reason": "ManagedClusterJoined", "message": "",
+                "lastTransitionTime": Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+            });
+            let patch = json!({"status": {"conditions": [joined]}});
+            let path = format!("{CLUSTERS}/{name}/status");
+            self.send("PATCH", &path, &patch).await.map(drop)
+        })
+        .await
+    }
+
     pub(crate) async fn wait_until_accepted(&self, clusters: usize) -> Result<()> {
         self.wait(clusters, "accepted", |object| {
             condition(object, "HubAcceptedManagedCluster") == Some("True")
