@@ -3,30 +3,34 @@
 import assert from "node:assert/strict";
 import { berth, env, looks, play, said, tab } from "./person.mjs";
 
+const TEAM = env("TEAM");
+const C1 = env("C1");
+const C3 = env("C3");
+const ELSEWHERE = env("ELSEWHERE");
 const steps = (page) => page.getByRole("list", { name: "Steps of the selection" }).first();
 const results = (page) => page.getByRole("group", { name: "Results" });
 
 async function asksWhy(page) {
   await page.goto(env("CONSOLE"));
   await page.getByRole("link", { name: "Placements", exact: true }).click();
-  await page.getByRole("row").filter({ hasText: "team-a/app" }).getByText("Satisfied").waitFor();
+  await page.getByRole("row").filter({ hasText: `${TEAM}/app` }).getByText("Satisfied").waitFor();
   await looks(page, "placements");
   await page.getByLabel("Search placements").fill("nothing");
   await said(page, "No placement matches.");
   await page.getByLabel("Search placements").fill("app");
-  await page.getByRole("link", { name: "team-a/app" }).click();
-  await page.waitForURL(/placements\/team-a\/app$/);
-  await steps(page).getByText("1 cluster is in none of them").waitFor();
+  await page.getByRole("link", { name: `${TEAM}/app` }).click();
+  await page.waitForURL(new RegExp(`placements/${TEAM}/app$`));
+  await steps(page).getByText(/in none of them/).waitFor();
   await steps(page).getByText("2 clusters rank behind: 1 is wanted").waitFor();
-  await results(page).getByRole("button", { name: "1 in no set" }).waitFor();
+  await results(page).getByRole("button", { name: /in no set/ }).waitFor();
   await looks(page, "placement");
-  await results(page).getByRole("button", { name: "1 in no set" }).click();
+  await results(page).getByRole("button", { name: /in no set/ }).click();
   await page.waitForURL(/result=NotInSets/);
-  await page.getByRole("link", { name: "elsewhere" }).waitFor();
-  await page.getByRole("link", { name: "c1" }).waitFor({ state: "detached" });
-  await results(page).getByRole("button", { name: "1 in no set" }).click();
+  await page.getByRole("link", { name: ELSEWHERE }).waitFor();
+  await page.getByRole("link", { name: C1 }).waitFor({ state: "detached" });
+  await results(page).getByRole("button", { name: /in no set/ }).click();
   await page.keyboard.press("c");
-  assert.equal(await page.evaluate(() => navigator.clipboard.readText()), "berth placement explain app -n team-a");
+  assert.equal(await page.evaluate(() => navigator.clipboard.readText()), `berth placement explain app -n ${TEAM}`);
 }
 
 async function asksWhatIf(page) {
@@ -45,27 +49,27 @@ async function asksWhatIf(page) {
   await looks(page, "what-if-wrong");
   await yaml.fill(before.replace("numberOfClusters: 1", "numberOfClusters: 2"));
   // What others change meanwhile takes nothing away that was typed.
-  berth("cordon", "c3");
+  berth("cordon", C3);
   await results(page).getByRole("button", { name: "1 tainted" }).waitFor();
   assert.match(await yaml.inputValue(), /numberOfClusters: 2/);
   await page.getByRole("button", { name: "Replace…" }).click();
   await said(page, "Nothing is changed yet.");
   await looks(page, "replace");
   await page.getByRole("button", { name: "Replace now" }).click();
-  await said(page, 'Placement "app" in namespace team-a replaced');
+  await said(page, `Placement "app" in namespace ${TEAM} replaced`);
   await steps(page).getByText("1 cluster has a taint that it does not tolerate").waitFor();
   await results(page).getByRole("button", { name: "2 selected" }).waitFor();
-  berth("uncordon", "c3");
+  berth("uncordon", C3);
   await results(page).getByRole("button", { name: "1 ranked out" }).waitFor();
 }
 
 /** The cluster says which placements select it. */
 async function isPlaced(page) {
-  await page.getByRole("row").filter({ hasText: "c1" }).getByRole("link", { name: "c1" }).click();
-  await page.getByRole("region", { name: "Placements" }).getByRole("link", { name: "team-a/app" }).waitFor();
+  await page.getByRole("row").filter({ hasText: C1 }).getByRole("link", { name: C1 }).click();
+  await page.getByRole("region", { name: "Placements" }).getByRole("link", { name: `${TEAM}/app` }).waitFor();
   await looks(page, "cluster-placed");
   await page.goBack();
-  await page.waitForURL(/placements\/team-a\/app/);
+  await page.waitForURL(new RegExp(`placements/${TEAM}/app`));
 }
 
 /** Somebody else has changed it since the page has read it. */
@@ -83,14 +87,14 @@ async function isRefused() {
   const page = await tab();
   await page.goto(env("CONSOLE_DEV"));
   await page.getByRole("heading", { name: "Fleet" }).waitFor();
-  await page.goto(new URL("/placements/team-a/app", page.url()).href);
+  await page.goto(new URL(`/placements/${TEAM}/app`, page.url()).href);
   await page.getByRole("button", { name: "What if…" }).click();
   await page.getByText("Replace: not possible").click();
-  await said(page, 'verb "update" on placements in API group cluster.open-cluster-management.io, namespace "team-a"');
+  await said(page, `verb "update" on placements in API group cluster.open-cluster-management.io, namespace "${TEAM}"`);
   await looks(page, "what-if-refused");
   // A placement that does not exist.
-  await page.goto(new URL("/placements/team-a/lost", page.url()).href);
-  await said(page, 'placements.cluster.open-cluster-management.io "lost" not found in namespace "team-a"');
+  await page.goto(new URL(`/placements/${TEAM}/lost`, page.url()).href);
+  await said(page, `placements.cluster.open-cluster-management.io "lost" not found in namespace "${TEAM}"`);
   await page.context().close();
 }
 

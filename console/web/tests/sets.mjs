@@ -3,16 +3,22 @@
 import assert from "node:assert/strict";
 import { env, looks, play, said, tab } from "./person.mjs";
 
+const TEAM = env("TEAM");
+const LOST = env("LOST");
+const SET = env("SET");
+const C1 = env("C1");
+const C2 = env("C2");
+const C3 = env("C3");
 const dialog = (page) => page.getByRole("dialog");
-const prod = (page) => page.getByRole("region", { name: "Set prod" });
+const prod = (page) => page.getByRole("region", { name: `Set ${SET}` });
 
 async function isRefused() {
   const page = await tab();
   await page.goto(env("CONSOLE_DEV"));
   await page.getByRole("link", { name: "Clusters", exact: true }).click();
-  await page.getByLabel("Choose c1").click();
-  await page.getByLabel("Move into a set").selectOption("prod");
-  await dialog(page).getByText('cannot add/remove a ManagedCluster to/from ManagedClusterSet "prod"').first().waitFor();
+  await page.getByLabel(`Choose ${C1}`).click();
+  await page.getByLabel("Move into a set").selectOption(SET);
+  await dialog(page).getByText(`cannot add/remove a ManagedCluster to/from ManagedClusterSet "${SET}"`).first().waitFor();
   await dialog(page).getByText("You lack the permission:").waitFor();
   await looks(page, "move-refused");
   assert.ok(await page.getByRole("button", { name: "Move now" }).isDisabled());
@@ -26,13 +32,16 @@ async function moves(page) {
   await prod(page).getByText("It has no cluster.").waitFor();
   await page.keyboard.press("g");
   await page.keyboard.press("c");
-  await page.getByRole("link", { name: "c1", exact: true }).waitFor();
+  await page.getByRole("link", { name: C1, exact: true }).waitFor();
+  await page.getByLabel("Search clusters").fill(C1.slice(0, -2));
+  await page.waitForURL(/q=/);
+  await page.getByRole("heading", { name: "Clusters" }).click();
   // By keys, and by the mouse.
   await page.keyboard.press("x");
-  await page.getByLabel("Choose c2").click();
+  await page.getByLabel(`Choose ${C2}`).click();
   await said(page, "2 clusters are chosen");
   await looks(page, "chosen");
-  await page.getByLabel("Move into a set").selectOption("prod");
+  await page.getByLabel("Move into a set").selectOption(SET);
   await dialog(page).getByText("Nothing is changed yet.").waitFor();
   await looks(page, "move");
   await page.getByRole("button", { name: "Move now" }).click();
@@ -44,20 +53,20 @@ async function moves(page) {
 }
 
 async function binds(page) {
-  await prod(page).getByLabel("Namespace to bind prod to").fill("team-b");
+  await prod(page).getByLabel(`Namespace to bind ${SET} to`).fill(LOST);
   await prod(page).getByRole("button", { name: "Bind…", exact: true }).click();
   await dialog(page).getByRole("alert").waitFor();
   await looks(page, "bind-refused");
   await dialog(page).getByRole("button", { name: "Cancel" }).click();
-  await prod(page).getByLabel("Namespace to bind prod to").fill("team-a");
+  await prod(page).getByLabel(`Namespace to bind ${SET} to`).fill(TEAM);
   await page.keyboard.press("Enter");
   await dialog(page).getByText("Nothing is changed yet.").waitFor();
   await page.getByRole("button", { name: "Bind now" }).click();
   await dialog(page).getByText("Done:").waitFor();
   await dialog(page).getByRole("button", { name: "Close" }).click();
-  await prod(page).getByRole("listitem").filter({ hasText: "team-a" }).waitFor();
+  await prod(page).getByRole("listitem").filter({ hasText: TEAM }).waitFor();
   await looks(page, "sets");
-  await prod(page).getByRole("button", { name: "Unbind prod from team-a" }).click();
+  await prod(page).getByRole("button", { name: `Unbind ${SET} from ${TEAM}` }).click();
   await page.getByRole("button", { name: "Unbind now" }).click();
   await dialog(page).getByText("Done:").waitFor();
   await dialog(page).getByRole("button", { name: "Close" }).click();
@@ -67,7 +76,9 @@ async function binds(page) {
 /** Several at once: what is refused of some does not hold up the others. */
 async function acceptsSeveral(page) {
   await page.getByRole("link", { name: "Clusters", exact: true }).click();
-  for (const name of ["c1", "c2", "c3"]) await page.getByLabel(`Choose ${name}`).click();
+  await page.getByLabel("Search clusters").fill(C1.slice(0, -2));
+  await page.waitForURL(/q=/);
+  for (const name of [C1, C2, C3]) await page.getByLabel(`Choose ${name}`).click();
   await page.getByRole("region", { name: "Chosen clusters" }).getByRole("button", { name: "Accept…" }).click();
   await dialog(page).getByText("Nothing is changed yet.").waitFor();
   await page.getByRole("button", { name: "Accept now" }).click();
@@ -77,15 +88,15 @@ async function acceptsSeveral(page) {
 }
 
 async function labels(page) {
-  await page.goto(new URL("/clusters/c1", page.url()).href);
-  const field = page.getByLabel("Labels of c1 to set or remove");
+  await page.goto(new URL(`/clusters/${C1}`, page.url()).href);
+  const field = page.getByLabel(`Labels of ${C1} to set or remove`);
   await field.fill("nonsense");
   await page.getByRole("button", { name: "Change…" }).click();
   await dialog(page).getByText('"nonsense" is neither KEY=VALUE nor KEY-').waitFor();
   await dialog(page).getByRole("button", { name: "Cancel" }).click();
   await field.fill("env=prod");
   await page.keyboard.press("Enter");
-  await dialog(page).getByText("managedcluster/c1 labeled").waitFor();
+  await dialog(page).getByText(`managedcluster/${C1} labeled`).waitFor();
   await page.getByRole("button", { name: "Change now" }).click();
   await dialog(page).getByText("Done:").waitFor();
   await dialog(page).getByRole("button", { name: "Close" }).click();

@@ -5,11 +5,10 @@ use serde_json::json;
 use super::Console;
 use super::browser::{play, stage};
 use crate::house::House;
-use berth_testkit::cluster::rule;
+use berth_testkit::cluster::{fresh, rule};
 
 const CLUSTER_GROUP: &str = "cluster.open-cluster-management.io";
 
-/// Clusters without an agent have a taint of the hub, which the placement tolerates.
 const PLACEMENT: &str =
     "/apis/cluster.open-cluster-management.io/v1beta1/namespaces/team-a/placements";
 
@@ -20,30 +19,35 @@ async fn a_person_asks_why_and_what_if_and_changes_a_placement() {
     };
     let (house, _berth) = House::placing().await;
     let ada = &house.admin;
-    let label = [("cluster.open-cluster-management.io/clusterset", "prod")];
-    house.berth("create clusterset prod").await.ok();
-    for name in ["c1", "c2", "c3"] {
+    let (team, set, all) = (fresh("team"), fresh("placed"), fresh("placed"));
+    let label = [("cluster.open-cluster-management.io/clusterset", &*set)];
+    house.berth(&format!("create clusterset {set}")).await.ok();
+    let names = [1, 2, 3].map(|it| format!("{all}-{it}"));
+    for name in &names {
         house.managed_cluster(name, &label).await;
     }
-    house.managed_cluster("elsewhere", &[]).await;
-    let namespace = berth_testkit::objects::namespace("team-a");
+    let elsewhere = fresh("elsewhere");
+    house.managed_cluster(&elsewhere, &[]).await;
+    let namespace = berth_testkit::objects::namespace(&team);
     ada.post("/api/v1/namespaces", &namespace)
         .await
         .unwrap()
         .ok();
     house
-        .berth("clusterset bind prod --namespace team-a")
+        .berth(&format!("clusterset bind {set} --namespace {team}"))
         .await
         .ok();
+    // Clusters without an agent have a taint of the hub, which the placement tolerates.
     let tolerations = ["unreachable", "unavailable"]
         .map(|it| json!({"key": format!("{CLUSTER_GROUP}/{it}"), "operator": "Exists"}));
     let placement = json!({
         "apiVersion": format!("{CLUSTER_GROUP}/v1beta1"), "kind": "Placement",
-        "metadata": {"name": "app", "namespace": "team-a"},
+        "metadata": {"name": "app", "namespace": team},
         "spec": {"numberOfClusters": 1, "tolerations": tolerations},
     });
-    ada.post(PLACEMENT, &placement).await.unwrap().ok();
-    let dev = house.cluster.user("dev", &[]).await;
+    let placements = format!("/apis/{CLUSTER_GROUP}/v1beta1/namespaces/{team}/placements");
+    ada.post(&placements, &placement).await.unwrap().ok();
+    let dev = house.cluster.user(&fresh("dev"), &[]).await;
     let kinds = [
         "managedclusters",
         "managedclustersets",
@@ -59,6 +63,10 @@ async fn a_person_asks_why_and_what_if_and_changes_a_placement() {
         &[
             ("CONSOLE", &of_ada.address()),
             ("CONSOLE_DEV", &of_dev.address()),
+            ("TEAM", &team),
+            ("C1", &names[0]),
+            ("C3", &names[2]),
+            ("ELSEWHERE", &elsewhere),
             ("BERTH", berth_testkit::program().to_str().unwrap()),
             ("KUBECONFIG", ada.kubeconfig.to_str().unwrap()),
         ],

@@ -3,7 +3,7 @@
 use super::Console;
 use super::browser::{play, stage};
 use crate::house::House;
-use berth_testkit::cluster::rule;
+use berth_testkit::cluster::{fresh, rule};
 use berth_testkit::objects::namespace;
 
 const CLUSTER_GROUP: &str = "cluster.open-cluster-management.io";
@@ -15,13 +15,17 @@ async fn a_person_moves_clusters_into_a_set_and_binds_it() {
     };
     let (house, _berth) = House::private().await;
     let ada = &house.admin;
-    house.berth("create clusterset prod").await.ok();
-    for name in ["c1", "c2", "c3"] {
+    let (team, set, all) = (fresh("team"), fresh("moved"), fresh("moved"));
+    house.berth(&format!("create clusterset {set}")).await.ok();
+    let names = [1, 2, 3].map(|it| format!("{all}-{it}"));
+    for name in &names {
         house.managed_cluster(name, &[]).await;
     }
-    let team = namespace("team-a");
-    ada.post("/api/v1/namespaces", &team).await.unwrap().ok();
-    let dev = house.cluster.user("dev", &[]).await;
+    ada.post("/api/v1/namespaces", &namespace(&team))
+        .await
+        .unwrap()
+        .ok();
+    let dev = house.cluster.user(&fresh("dev"), &[]).await;
     let kinds = [
         "managedclusters",
         "managedclustersets",
@@ -39,6 +43,12 @@ async fn a_person_moves_clusters_into_a_set_and_binds_it() {
         &[
             ("CONSOLE", &of_ada.address()),
             ("CONSOLE_DEV", &of_dev.address()),
+            ("TEAM", &team),
+            ("LOST", &fresh("lost")),
+            ("SET", &set),
+            ("C1", &names[0]),
+            ("C2", &names[1]),
+            ("C3", &names[2]),
         ],
     )
     .await;
