@@ -9,9 +9,6 @@ use berth_testkit::cluster::{fresh, rule};
 
 const CLUSTER_GROUP: &str = "cluster.open-cluster-management.io";
 
-const PLACEMENT: &str =
-    "/apis/cluster.open-cluster-management.io/v1beta1/namespaces/team-a/placements";
-
 #[tokio::test]
 async fn a_person_asks_why_and_what_if_and_changes_a_placement() {
     let Some(web) = stage() else {
