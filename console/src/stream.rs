@@ -38,6 +38,7 @@ use futures::stream::unfold;
 use serde::Serialize;
 use tokio::sync::watch;
 
+use answering::loading_or_first;
 pub(crate) use answering::{Answering, Answers, Changes};
 pub(crate) use table::begin;
 

@@ -32,6 +32,17 @@ pub(crate) struct Answers<A: Answering> {
 /// Changes of several kinds.
 pub(crate) struct Changes(Vec<watch::Receiver<u64>>);
 
+/// Returns how a screen of several kinds stands with the hub: as one that is still listed, if there is one; else as the first.
+pub(super) fn loading_or_first<const N: usize>(
+    first: HubAnswer,
+    others: [HubAnswer; N],
+) -> HubAnswer {
+    let loading = others
+        .into_iter()
+        .find(|it| it.state == Connection::Loading);
+    loading.unwrap_or(first)
+}
+
 // === impl Answers ===
 
 impl<A: Answering> Answers<A> {

@@ -19,7 +19,7 @@ use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::works::{part, refusal};
-use super::{Answering, Changes};
+use super::{Answering, Changes, loading_or_first};
 use crate::answers::{ClusterAnswer, Connection, ErrorAnswer, HubAnswer};
 use crate::app::App;
 use crate::handshake::LeaseFact;
@@ -189,12 +189,8 @@ impl Answering for ClusterScreen {
     }
 
     fn hub(&self) -> HubAnswer {
-        let clusters = self.clusters.connection();
         let others = [self.csrs.connection(), self.decisions.connection()];
-        let loading = others
-            .into_iter()
-            .find(|it| it.state == Connection::Loading);
-        loading.unwrap_or(clusters)
+        loading_or_first(self.clusters.connection(), others)
     }
 
     fn answer(&mut self) -> BoxFuture<'_, Result<Option<ClusterAnswer>, ErrorAnswer>> {

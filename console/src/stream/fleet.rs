@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use jiff::Timestamp;
 
-use super::{Answering, Changes};
+use super::{Answering, Changes, loading_or_first};
 use crate::answers::{Connection, ErrorAnswer, FleetAnswer, HubAnswer, Text};
 use crate::app::App;
 use crate::live::{Objects, Open, PlacementFact, RolloutFact, WorkFact};
@@ -94,16 +94,12 @@ impl Answering for FleetScreen {
     }
 
     fn hub(&self) -> HubAnswer {
-        let clusters = self.clusters.connection();
         let others = [
             self.placements.connection(),
             self.works.connection(),
             self.rollouts.connection(),
         ];
-        let loading = others
-            .into_iter()
-            .find(|it| it.state == Connection::Loading);
-        loading.unwrap_or(clusters)
+        loading_or_first(self.clusters.connection(), others)
     }
 
     fn answer(&mut self) -> BoxFuture<'_, Result<Option<FleetAnswer>, ErrorAnswer>> {

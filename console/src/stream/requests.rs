@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 
-use super::{Answering, Changes};
+use super::{Answering, Changes, loading_or_first};
 use crate::answers::{Connection, ErrorAnswer, HubAnswer, RequestsAnswer, Text};
 use crate::app::App;
 use crate::live::{Csrs, Open};
@@ -71,11 +71,7 @@ impl Answering for RequestsScreen {
     }
 
     fn hub(&self) -> HubAnswer {
-        let clusters = self.clusters.connection();
-        match self.csrs.connection() {
-            csrs if csrs.state == Connection::Loading => csrs,
-            _ => clusters,
-        }
+        loading_or_first(self.clusters.connection(), [self.csrs.connection()])
     }
 
     fn answer(&mut self) -> BoxFuture<'_, Result<Option<RequestsAnswer>, ErrorAnswer>> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 
-use super::{Answering, Changes};
+use super::{Answering, Changes, loading_or_first};
 use crate::answers::{Connection, ErrorAnswer, HubAnswer, SetsAnswer, Text};
 use crate::app::App;
 use crate::live::{BindingFact, Objects, Open, SetFact};
@@ -77,10 +77,7 @@ impl Answering for SetsScreen {
 
     fn hub(&self) -> HubAnswer {
         let others = [self.bindings.connection(), self.clusters.connection()];
-        let loading = others
-            .into_iter()
-            .find(|it| it.state == Connection::Loading);
-        loading.unwrap_or_else(|| self.sets.connection())
+        loading_or_first(self.sets.connection(), others)
     }
 
     fn answer(&mut self) -> BoxFuture<'_, Result<Option<SetsAnswer>, ErrorAnswer>> {

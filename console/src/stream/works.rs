@@ -11,7 +11,7 @@ use http::StatusCode;
 use jiff::Timestamp;
 use tokio::time::Instant;
 
-use super::{Answering, Changes};
+use super::{Answering, Changes, loading_or_first};
 use crate::answers::{
     Connection, ErrorAnswer, HubAnswer, ReplicaSetAnswer, Text, WorkAnswer, WorksAnswer,
 };
@@ -270,9 +270,8 @@ impl Answering for ReplicaSetScreen {
     }
 
     fn hub(&self) -> HubAnswer {
-        let parts = [self.works.connection(), self.decided.connection()];
-        let loading = parts.into_iter().find(|it| it.state == Connection::Loading);
-        loading.unwrap_or_else(|| self.set.connection())
+        let others = [self.works.connection(), self.decided.connection()];
+        loading_or_first(self.set.connection(), others)
     }
 
     fn answer(&mut self) -> BoxFuture<'_, Result<Option<ReplicaSetAnswer>, ErrorAnswer>> {
