@@ -21,6 +21,8 @@ pub struct Access {
     pub overrides: Overrides,
     /// Impersonation.
     pub act_as: Option<ActAs>,
+    /// Without the credentials of the kubeconfig or of the pod: each [`Identity`](crate::Identity) brings its own.
+    pub anonymous: bool,
     /// Use `~/.kube/config`, as commands do and servers do not.
     pub home: bool,
     /// Time limits of connections.
@@ -122,6 +124,7 @@ impl Access {
             context: None,
             overrides: Overrides::default(),
             act_as: None,
+            anonymous: false,
             home: false,
             timing: Timing::SERVER,
             sharing: Sharing::OneEach,

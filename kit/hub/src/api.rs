@@ -15,6 +15,7 @@ use crate::answer::{Answer, Chunks, ResponseBody};
 use crate::call::{Call, RequestBody};
 use crate::connections::{Connections, Pool};
 use crate::error::{CallError, Cause, Refusal, causes};
+use crate::identity::Identity;
 use crate::requests::Requests;
 
 /// The longest body of a refusal; the rest is not read.
@@ -28,6 +29,7 @@ struct Shared {
     connections: Connections,
     server: String,
     requests: Arc<Requests>,
+    identity: Option<Identity>,
 }
 
 // === impl HubApi ===
@@ -87,6 +89,19 @@ impl HubApi {
             server: pool.server.clone(),
             requests: Requests::of(&pool.server),
             connections,
+            identity: None,
+        }))
+    }
+
+    /// The same API server over the same connections, as this user. The connections should be made with [`Access::anonymous`]; with
+    /// credentials of their own, an [`Identity`] that acts as another user impersonates.
+    #[must_use]
+    pub fn as_user(&self, identity: Identity) -> Self {
+        Self(Arc::new(Shared {
+            connections: self.0.connections.clone(),
+            server: self.0.server.clone(),
+            requests: Arc::clone(&self.0.requests),
+            identity: Some(identity),
         }))
     }
 
@@ -157,9 +172,13 @@ impl HubApi {
     }
 
     async fn send(&self, call: &Call) -> Result<Response<ResponseBody>, CallError> {
-        let request = call
+        let mut request = call
             .request()
             .map_err(|error| call.not_sent(format!("no request can be made of this: {error}")))?;
+        let credentials = self.0.identity.as_ref().map(Identity::now);
+        if let Some(credentials) = &credentials {
+            credentials.add_to(request.headers_mut());
+        }
         let service = self.0.connections.service().await;
         let counted = self.0.requests.begin(&call.line.method);
         let response = service.oneshot(request).await;
@@ -167,6 +186,9 @@ impl HubApi {
         counted.responded(response.status());
         if response.status() == StatusCode::UNAUTHORIZED {
             self.0.connections.not_accepted();
+            if let (Some(identity), Some(used)) = (&self.0.identity, &credentials) {
+                identity.not_accepted(used);
+            }
         }
         Ok(response)
     }

@@ -66,7 +66,8 @@ const PONG: Duration = Duration::from_secs(15);
 pub(crate) type HubService =
     BoxCloneSyncService<Request<RequestBody>, Response<ResponseBody>, BoxError>;
 
-/// Connections that are replaced when their credentials change.
+/// Connections that are replaced when their credentials change. Clones share them.
+#[derive(Clone)]
 pub(crate) struct Connections(Arc<Inner>);
 
 struct Inner {

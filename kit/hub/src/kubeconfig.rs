@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use futures::FutureExt;
 use hyper_util::client::proxy::matcher::Matcher;
 use kube::Config;
-use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
+use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig, KubeconfigError};
 
 use crate::access::{Access, ConnectError, shown};
 use crate::error::causes;
@@ -184,8 +184,12 @@ pub(crate) fn load(access: &Access, environment: &Environment) -> Result<Loaded,
         if access.context.is_some() {
             return Err(ConnectError::ContextWithoutKubeconfig);
         }
-        let config =
+        let mut config =
             Config::incluster().map_err(|_| ConnectError::NoKubeconfig { home: access.home })?;
+        if access.anonymous {
+            // The token's file need not exist: it is read when connections are made.
+            config.auth_info = AuthInfo::default();
+        }
         return Ok(Loaded {
             config: acting_as(config, access),
             context: None,
@@ -216,7 +220,12 @@ pub(crate) fn load(access: &Access, environment: &Environment) -> Result<Loaded,
             why: format!("it has no user {user:?} (--user)"),
         });
     }
-    let kubeconfig = access.overrides.applied(kubeconfig, &context);
+    let mut kubeconfig = access.overrides.applied(kubeconfig, &context);
+    if access.anonymous {
+        for user in &mut kubeconfig.auth_infos {
+            user.auth_info = None;
+        }
+    }
     let (config, token_file) = configured(kubeconfig, &context, &name)?;
     files.extend(files_of(&config).chain(token_file));
     Ok(Loaded {

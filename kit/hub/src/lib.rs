@@ -31,6 +31,7 @@ mod backoff;
 mod call;
 mod connections;
 mod error;
+mod identity;
 mod kubeconfig;
 mod lenient;
 mod overrides;
@@ -51,6 +52,7 @@ pub use call::{
     APPLY_PATCH, Call, JSON, JSON_PATCH, MERGE_PATCH, METADATA, METADATA_LIST, RequestBody,
 };
 pub use error::{CallError, Cause, Details, Refusal, StatusCause, causes, optional};
+pub use identity::{BadCredentials, Identity};
 pub use kubeconfig::{
     Authorities, Endpoint, ServerAddress, cluster_of_context, contexts, endpoint, endpoint_in,
     files, namespace_of_context, server_address,

@@ -119,6 +119,29 @@ fn a_server_and_a_token_need_no_kubeconfig() {
 }
 
 #[test]
+fn anonymous_connections_have_the_server_and_no_credentials() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("config");
+    let text = r#"
+        apiVersion: v1
+        kind: Config
+        current-context: a
+        contexts: [{name: a, context: {cluster: a, user: a}}]
+        clusters: [{name: a, cluster: {server: "https://a:1"}}]
+        users: [{name: a, user: {token: t, tokenFile: /nowhere, exec: {command: false, apiVersion: client.authentication.k8s.io/v1}}}]
+    "#;
+    std::fs::write(&path, text).unwrap();
+    let access = Access {
+        anonymous: true,
+        ..Access::of_server(Some(path))
+    };
+    let config = load(&access, &Environment::default()).unwrap().config;
+    assert_eq!(config.cluster_url, "https://a:1/");
+    let auth = config.auth_info;
+    assert!(auth.token.is_none() && auth.token_file.is_none() && auth.exec.is_none());
+}
+
+#[test]
 fn the_flag_comes_before_the_variable_and_home_is_for_commands() {
     let folder = tempfile::tempdir().unwrap();
     let [flag, first, second] = ["flag", "first", "second"]
