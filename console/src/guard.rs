@@ -62,6 +62,11 @@ impl Guard {
         Self { hosts }
     }
 
+    /// The address of the page, without a slash at the end.
+    pub(crate) fn origin(&self) -> String {
+        format!("http://{}", self.hosts[0])
+    }
+
     /// # Errors
     /// The request is refused.
     pub(crate) fn check(&self, request: &Parts) -> Result<(), Foreign> {

@@ -26,6 +26,7 @@ mod run;
 mod screens;
 mod search;
 mod served;
+mod server;
 mod sessions;
 mod shown;
 mod stream;

@@ -9,10 +9,11 @@ mod works;
 use std::sync::Arc;
 use std::time::Instant;
 
+use axum::Extension;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Path, Request, State};
-use axum::middleware::{Next, from_fn_with_state};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use berth_admin::answers::{Action, Done, Failure};
@@ -30,6 +31,7 @@ use crate::respond::{Refused, json};
 use crate::rights::Right;
 use crate::screens::offers::{self, Target};
 use crate::screens::{details, events};
+use crate::server::Server;
 use crate::sessions::{NoStream, Secret, SessionId};
 use crate::stream::{self, requests::RequestsScreen};
 pub(crate) use placements::LastFacts;
@@ -41,7 +43,7 @@ const LARGEST_REQUEST: usize = 4096;
 const LARGEST_YAML: usize = 1 << 20;
 
 /// The routes of a console.
-pub(crate) fn router(app: Arc<App>) -> Router {
+pub(crate) fn router(server: Arc<Server>) -> Router {
     let signed_in = Router::new()
         .route(
             "/api/session",
@@ -57,8 +59,8 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .merge(placements::routes())
         .merge(sets::routes())
         .merge(works::routes())
-        .layer(from_fn_with_state(Arc::clone(&app), within_read_only))
-        .layer(from_fn_with_state(Arc::clone(&app), with_session));
+        .layer(from_fn(within_read_only))
+        .layer(from_fn_with_state(Arc::clone(&server), with_session));
     Router::new()
         .merge(signed_in)
         .route("/api/session", post(session::sign_in))
@@ -67,14 +69,14 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .route("/assets/{name}", get(asset))
         .fallback(index)
         .method_not_allowed_fallback(not_allowed)
-        .layer(from_fn_with_state(Arc::clone(&app), guarded))
-        .with_state(app)
+        .layer(from_fn_with_state(Arc::clone(&server), guarded))
+        .with_state(server)
 }
 
 /// Refuses requests that are not of a page of this server, and protects each response.
-async fn guarded(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+async fn guarded(State(server): State<Arc<Server>>, request: Request, next: Next) -> Response {
     let (parts, body) = request.into_parts();
-    let mut response = match app.guard.check(&parts) {
+    let mut response = match server.guard.check(&parts) {
         Ok(()) => next.run(Request::from_parts(parts, body)).await,
         Err(foreign) => Refused::from(foreign).into_response(),
     };
@@ -82,14 +84,15 @@ async fn guarded(State(app): State<Arc<App>>, request: Request, next: Next) -> R
     response
 }
 
-/// Refuses requests without a session.
-async fn with_session(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+/// Refuses requests without a session. The others are answered for its user.
+async fn with_session(State(server): State<Arc<Server>>, request: Request, next: Next) -> Response {
     let (mut parts, body) = request.into_parts();
-    let cookie = session::cookie(&parts.headers, &app.cookie).map(Secret::new);
-    let session = cookie.and_then(|it| app.sessions().of(&it, Instant::now()));
+    let cookie = session::cookie(&parts.headers, &server.cookie).map(Secret::new);
+    let session = cookie.and_then(|it| server.sessions().of(&it, Instant::now()));
     match session {
-        Some(session) => {
+        Some((session, user)) => {
             parts.extensions.insert(session);
+            parts.extensions.insert(user);
             next.run(Request::from_parts(parts, body)).await
         }
         None => Refused::not_signed_in().into_response(),
@@ -97,7 +100,11 @@ async fn with_session(State(app): State<Arc<App>>, request: Request, next: Next)
 }
 
 /// Under `--read-only`, refuses all that could write.
-async fn within_read_only(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+async fn within_read_only(
+    Extension(app): Extension<Arc<App>>,
+    request: Request,
+    next: Next,
+) -> Response {
     if app.settings.read_only && !writes_nothing(request.method(), request.uri().path()) {
         let refused = Refused::new(StatusCode::FORBIDDEN, "ReadOnly", offers::READ_ONLY);
         let remedy = "start berth console without --read-only";
@@ -165,11 +172,15 @@ async fn body_within<T: DeserializeOwned>(body: Body, largest: usize) -> Result<
     })
 }
 
-async fn streamed(State(app): State<Arc<App>>, request: Request) -> Result<Response, Refused> {
+async fn streamed(
+    State(server): State<Arc<Server>>,
+    Extension(app): Extension<Arc<App>>,
+    request: Request,
+) -> Result<Response, Refused> {
     let (parts, _) = request.into_parts();
     let session = session_of(&parts)?;
     let screen = stream::begin(&app, parts.uri.query().unwrap_or_default());
-    let begun = stream::stream(&app, session, screen);
+    let begun = stream::stream(&server, session, screen);
     begun.map_err(|refusal| match refusal {
         NoStream::SignedOut => Refused::not_signed_in(),
         NoStream::OfSession | NoStream::OfAll => {
@@ -180,7 +191,7 @@ async fn streamed(State(app): State<Arc<App>>, request: Request) -> Result<Respo
     })
 }
 
-async fn requests(State(app): State<Arc<App>>) -> Result<Response, Refused> {
+async fn requests(Extension(app): Extension<Arc<App>>) -> Result<Response, Refused> {
     let _asking = app.asking.acquire().await;
     let screen = RequestsScreen::new(Arc::clone(&app));
     screen.loaded().await;
@@ -188,14 +199,17 @@ async fn requests(State(app): State<Arc<App>>) -> Result<Response, Refused> {
 }
 
 async fn cluster(
-    State(app): State<Arc<App>>,
+    Extension(app): Extension<Arc<App>>,
     Path(name): Path<String>,
 ) -> Result<Response, Refused> {
     let _asking = app.asking.acquire().await;
     Ok(json(&stream::cluster::answer(&app, &name).await?))
 }
 
-async fn yaml(State(app): State<Arc<App>>, Path(name): Path<String>) -> Result<Response, Refused> {
+async fn yaml(
+    Extension(app): Extension<Arc<App>>,
+    Path(name): Path<String>,
+) -> Result<Response, Refused> {
     let _asking = app.asking.acquire().await;
     yaml_of(stream::cluster::details(&app, &name).await?.value)
 }
@@ -217,7 +231,7 @@ fn yaml_of(mut value: Value) -> Result<Response, Refused> {
 }
 
 async fn cluster_events(
-    State(app): State<Arc<App>>,
+    Extension(app): Extension<Arc<App>>,
     Path(name): Path<String>,
 ) -> Result<Response, Refused> {
     let _asking = app.asking.acquire().await;
@@ -237,7 +251,7 @@ async fn cluster_events(
 }
 
 async fn act(
-    State(app): State<Arc<App>>,
+    Extension(app): Extension<Arc<App>>,
     Path((name, act)): Path<(String, String)>,
     request: Request,
 ) -> Result<Response, Refused> {

@@ -12,8 +12,10 @@ use tokio::sync::mpsc::{self, error::TrySendError};
 use tokio::task::JoinHandle;
 
 use crate::app::{App, Settings};
+use crate::guard::Guard;
 use crate::live::Tasks;
 use crate::routes::router;
+use crate::server::Server;
 
 /// Upper bound on connections of browsers.
 const MOST_CONNECTIONS: usize = 200;
@@ -32,7 +34,8 @@ pub struct Options {
 /// A console that is served on 127.0.0.1 until [`Served::stop`].
 #[derive(Debug)]
 pub struct Served {
-    app: Arc<App>,
+    server: Arc<Server>,
+    hub: Hub,
     tasks: Tasks,
     serving: JoinHandle<()>,
 }
@@ -50,13 +53,14 @@ impl Served {
             format!("cannot listen on {address}: choose another --port, or 0 for any free port")
         })?;
         let tasks = Tasks::default();
+        let guard = Guard::new(port.local_addr()?);
         let settings = Settings {
-            address: port.local_addr()?,
             context: options.context,
             read_only: options.read_only,
         };
-        let app = App::new(hub, settings, tasks.clone())?;
-        let routes = router(Arc::clone(&app));
+        let user = App::new(hub.clone(), settings, tasks.clone());
+        let server = Server::new(guard, user, tasks.clone())?;
+        let routes = router(Arc::clone(&server));
         let limits = Limits {
             connections: MOST_CONNECTIONS,
             ..Limits::default()
@@ -65,7 +69,8 @@ impl Served {
         let stop = Stop::at_once(tasks.end.clone());
         let serving = tokio::spawn(listener.serve(stop));
         Ok(Self {
-            app,
+            server,
+            hub,
             tasks,
             serving,
         })
@@ -73,7 +78,7 @@ impl Served {
 
     /// Returns the URL of the hub's API server.
     pub fn server(&self) -> &str {
-        self.app.hub.server()
+        self.hub.server()
     }
 
     /// Prints a new address that signs one browser in. The address before is worth nothing then.
@@ -82,7 +87,7 @@ impl Served {
     /// The system has no random numbers, or standard output is closed.
     pub fn announce(&self) -> anyhow::Result<()> {
         let mut out = io::stdout().lock();
-        writeln!(out, "\n  {}\n", self.app.new_address()?)?;
+        writeln!(out, "\n  {}\n", self.server.new_address()?)?;
         let how = "It signs one browser in, within 2 minutes. Enter prints another address, Ctrl-C ends the console.";
         writeln!(out, "{how}")?;
         Ok(out.flush()?)

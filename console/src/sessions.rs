@@ -33,11 +33,11 @@ const MOST_STREAMS_OF_ALL: usize = 64;
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Secret(String);
 
-/// The sessions of a server.
-#[derive(Debug, Default)]
-pub(crate) struct Sessions {
+/// The sessions of a server, each with its user.
+#[derive(Debug)]
+pub(crate) struct Sessions<U> {
     code: Option<Code>,
-    sessions: Vec<Session>,
+    sessions: Vec<Session<U>>,
     next: u64,
 }
 
@@ -53,8 +53,9 @@ struct Code {
 }
 
 #[derive(Debug)]
-struct Session {
+struct Session<U> {
     id: SessionId,
+    user: U,
     cookie: Digest,
     used: Instant,
     streams: usize,
@@ -81,7 +82,7 @@ struct Digest([u8; 32]);
 
 // === impl Sessions ===
 
-impl Sessions {
+impl<U: Clone> Sessions<U> {
     /// From now on this is the code.
     pub(crate) fn set_code(&mut self, code: &Secret, now: Instant) {
         self.code = Some(Code {
@@ -91,16 +92,11 @@ impl Sessions {
         });
     }
 
-    /// Trades the code for a session with this cookie.
+    /// Trades the code, which is worth nothing then.
     ///
     /// # Errors
     /// The code is wrong, was traded, or is too old.
-    pub(crate) fn trade(
-        &mut self,
-        code: &Secret,
-        cookie: &Secret,
-        now: Instant,
-    ) -> Result<SessionId, WrongCode> {
+    pub(crate) fn trade(&mut self, code: &Secret, now: Instant) -> Result<(), WrongCode> {
         let kept = self.code.as_mut().ok_or(WrongCode)?;
         let is_right = kept.digest.is(&code.digest());
         if now >= kept.until {
@@ -115,6 +111,11 @@ impl Sessions {
             return Err(WrongCode);
         }
         self.code = None;
+        Ok(())
+    }
+
+    /// Begins a session with this cookie.
+    pub(crate) fn begin(&mut self, cookie: &Secret, user: U, now: Instant) -> SessionId {
         self.end_idle(now);
         if self.sessions.len() >= MOST_SESSIONS {
             let oldest = (self.sessions.iter().enumerate()).min_by_key(|(_, it)| it.used);
@@ -126,15 +127,16 @@ impl Sessions {
         self.next += 1;
         self.sessions.push(Session {
             id,
+            user,
             cookie: cookie.digest(),
             used: now,
             streams: 0,
         });
-        Ok(id)
+        id
     }
 
-    /// Returns the session of a cookie, which is used now.
-    pub(crate) fn of(&mut self, cookie: &Secret, now: Instant) -> Option<SessionId> {
+    /// Returns the session of a cookie, which is used now, and its user.
+    pub(crate) fn of(&mut self, cookie: &Secret, now: Instant) -> Option<(SessionId, U)> {
         self.end_idle(now);
         let digest = cookie.digest();
         // All are compared, so that the time does not tell which one it is.
@@ -142,7 +144,7 @@ impl Sessions {
         for session in &mut self.sessions {
             if session.cookie.is(&digest) {
                 session.used = now;
-                found = Some(session.id);
+                found = Some((session.id, session.user.clone()));
             }
         }
         found
@@ -188,6 +190,16 @@ impl Sessions {
     fn end_idle(&mut self, now: Instant) {
         self.sessions
             .retain(|it| it.streams > 0 || now.saturating_duration_since(it.used) < IDLE);
+    }
+}
+
+impl<U> Default for Sessions<U> {
+    fn default() -> Self {
+        Self {
+            code: None,
+            sessions: Vec::new(),
+            next: 0,
+        }
     }
 }
 
@@ -244,35 +256,34 @@ mod tests {
     #[test]
     fn a_code_is_traded_once_and_in_time() {
         let start = Instant::now();
-        let mut sessions = Sessions::default();
-        let [code, cookie] = ["code", "cookie"].map(secret);
-        assert_eq!(sessions.trade(&code, &cookie, start), Err(WrongCode));
+        let mut sessions: Sessions<()> = Sessions::default();
+        let code = secret("code");
+        assert_eq!(sessions.trade(&code, start), Err(WrongCode));
         sessions.set_code(&code, start);
-        let id = sessions.trade(&code, &cookie, start).unwrap();
-        assert_eq!(sessions.of(&cookie, start), Some(id));
-        assert_eq!(sessions.trade(&code, &cookie, start), Err(WrongCode));
+        assert_eq!(sessions.trade(&code, start), Ok(()));
+        assert_eq!(sessions.trade(&code, start), Err(WrongCode));
         // Too old.
         sessions.set_code(&code, start);
         let late = start + CODE_LIVES;
-        assert_eq!(sessions.trade(&code, &cookie, late), Err(WrongCode));
+        assert_eq!(sessions.trade(&code, late), Err(WrongCode));
         // Replaced.
         sessions.set_code(&code, start);
         sessions.set_code(&secret("new"), start);
-        assert_eq!(sessions.trade(&code, &cookie, start), Err(WrongCode));
-        assert!(sessions.trade(&secret("new"), &cookie, start).is_ok());
+        assert_eq!(sessions.trade(&code, start), Err(WrongCode));
+        assert!(sessions.trade(&secret("new"), start).is_ok());
     }
 
     #[test]
     fn a_few_wrong_codes_end_the_code() {
         let now = Instant::now();
-        let mut sessions = Sessions::default();
-        let [code, cookie] = ["code", "cookie"].map(secret);
+        let mut sessions: Sessions<()> = Sessions::default();
+        let code = secret("code");
         for (tries, expected) in [(MOST_WRONG - 1, true), (MOST_WRONG, false)] {
             sessions.set_code(&code, now);
             for _ in 0..tries {
-                assert_eq!(sessions.trade(&secret("x"), &cookie, now), Err(WrongCode));
+                assert_eq!(sessions.trade(&secret("x"), now), Err(WrongCode));
             }
-            assert_eq!(sessions.trade(&code, &cookie, now).is_ok(), expected);
+            assert_eq!(sessions.trade(&code, now).is_ok(), expected);
         }
     }
 
@@ -280,11 +291,8 @@ mod tests {
     fn a_session_ends_by_sign_out_and_by_idleness() {
         let start = Instant::now();
         let mut sessions = Sessions::default();
-        let sign_in = |sessions: &mut Sessions, name: &str| {
-            sessions.set_code(&secret("code"), start);
-            sessions
-                .trade(&secret("code"), &secret(name), start)
-                .unwrap()
+        let sign_in = |sessions: &mut Sessions<&'static str>, name: &'static str| {
+            sessions.begin(&secret(name), name, start)
         };
         let first = sign_in(&mut sessions, "a");
         sessions.end(first);
@@ -292,12 +300,15 @@ mod tests {
         assert!(!sessions.lives(first));
         let second = sign_in(&mut sessions, "b");
         let almost = start + IDLE - SECOND;
-        assert_eq!(sessions.of(&secret("b"), almost), Some(second));
+        assert_eq!(sessions.of(&secret("b"), almost), Some((second, "b")));
         assert_eq!(sessions.of(&secret("b"), almost + IDLE), None);
         // An open stream keeps it.
         let third = sign_in(&mut sessions, "c");
         sessions.stream_begins(third).unwrap();
-        assert_eq!(sessions.of(&secret("c"), start + 2 * IDLE), Some(third));
+        assert_eq!(
+            sessions.of(&secret("c"), start + 2 * IDLE),
+            Some((third, "c"))
+        );
         assert_eq!(sessions.of(&secret("other"), start), None);
     }
 
@@ -308,9 +319,7 @@ mod tests {
         let mut ids = Vec::new();
         for at in 0..=MOST_SESSIONS {
             let now = start + SECOND * u32::try_from(at).unwrap();
-            sessions.set_code(&secret("code"), now);
-            let cookie = secret(&at.to_string());
-            ids.push(sessions.trade(&secret("code"), &cookie, now).unwrap());
+            ids.push(sessions.begin(&secret(&at.to_string()), (), now));
         }
         // The one that was idle for longest has ended.
         assert!(!sessions.lives(ids[0]));
@@ -329,7 +338,7 @@ mod tests {
 
     #[test]
     fn no_secret_is_in_a_debug_output() {
-        let mut sessions = Sessions::default();
+        let mut sessions: Sessions<()> = Sessions::default();
         sessions.set_code(&secret("s3cr3t"), Instant::now());
         let text = format!("{:?} {sessions:?}", secret("s3cr3t"));
         assert!(!text.contains("s3cr3t"), "{text}");

@@ -43,7 +43,7 @@ pub(crate) use answering::{Answering, Answers, Changes};
 pub(crate) use table::begin;
 
 use crate::answers::{ErrorAnswer, HubAnswer};
-use crate::app::App;
+use crate::server::Server;
 use crate::sessions::{NoStream, SessionId};
 
 /// A silent stream gets a comment this often.
@@ -72,7 +72,7 @@ pub(crate) struct Unanswered(pub(crate) Option<ErrorAnswer>);
 
 /// A stream that is counted for its session.
 struct Counted {
-    app: Arc<App>,
+    server: Arc<Server>,
     session: SessionId,
 }
 
@@ -90,18 +90,18 @@ struct Running {
 /// # Errors
 /// The session has too many streams.
 pub(crate) fn stream(
-    app: &Arc<App>,
+    server: &Arc<Server>,
     session: SessionId,
     screen: Box<dyn Screen>,
 ) -> Result<Response, NoStream> {
-    app.sessions().stream_begins(session)?;
+    server.sessions().stream_begins(session)?;
     let running = Running {
         screen,
         counted: Counted {
-            app: Arc::clone(app),
+            server: Arc::clone(server),
             session,
         },
-        session_ends: app.session_ends.subscribe(),
+        session_ends: server.session_ends.subscribe(),
         waiting: VecDeque::new(),
         has_looked: false,
         next_id: 0,
@@ -126,9 +126,9 @@ fn events(running: Running) -> impl Stream<Item = Result<Event, Infallible>> {
 
 impl Running {
     async fn next(&mut self) -> Option<Told> {
-        let app = Arc::clone(&self.counted.app);
+        let server = Arc::clone(&self.counted.server);
         loop {
-            if app.tasks.end.is_cancelled() || !app.sessions().lives(self.counted.session) {
+            if server.tasks.end.is_cancelled() || !server.sessions().lives(self.counted.session) {
                 return None;
             }
             if let Some(told) = self.waiting.pop_front() {
@@ -148,7 +148,7 @@ impl Running {
             tokio::select! {
                 told = look => self.waiting.extend(told),
                 ended = session_ends.changed() => ended.ok()?,
-                () = app.tasks.end.cancelled() => return None,
+                () = server.tasks.end.cancelled() => return None,
             }
         }
     }
@@ -183,7 +183,7 @@ impl Screen for Unanswered {
 
 impl Drop for Counted {
     fn drop(&mut self) {
-        self.app
+        self.server
             .sessions()
             .stream_ends(self.session, Instant::now());
     }

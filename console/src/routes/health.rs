@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Request, State};
+use axum::Extension;
+use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
 use serde::Deserialize;
@@ -19,7 +20,7 @@ struct LookRequest {}
 
 /// `POST /api/health`: runs the checks again. Their result is an event of the stream.
 pub(super) async fn look(
-    State(app): State<Arc<App>>,
+    Extension(app): Extension<Arc<App>>,
     request: Request,
 ) -> Result<Response, Refused> {
     let LookRequest {} = body(request.into_body()).await?;

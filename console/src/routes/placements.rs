@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use axum::Extension;
 use axum::Router;
-use axum::extract::{Path, Request, State};
+use axum::extract::{Path, Request};
 use axum::response::Response;
 use axum::routing::post;
 use berth_admin::answers::{PlacementFacts, placement_of};
@@ -18,6 +19,7 @@ use crate::app::App;
 use crate::respond::{Refused, json};
 use crate::rights::Right;
 use crate::screens::placement::{another, mistaken, what_if};
+use crate::server::Server;
 use crate::stream::placements::explained;
 
 /// Upper bound on the bytes of a changed placement.
@@ -31,7 +33,7 @@ const FRESH: Duration = Duration::from_secs(10);
 pub(crate) struct LastFacts(Mutex<Option<(Instant, Arc<PlacementFacts>)>>);
 
 /// The routes.
-pub(super) fn routes() -> Router<Arc<App>> {
+pub(super) fn routes() -> Router<Arc<Server>> {
     Router::new()
         .route(
             "/api/placements/{namespace}/{name}/what-if",
@@ -41,7 +43,7 @@ pub(super) fn routes() -> Router<Arc<App>> {
 }
 
 async fn asked_what_if(
-    State(app): State<Arc<App>>,
+    Extension(app): Extension<Arc<App>>,
     Path((namespace, name)): Path<(String, String)>,
     request: Request,
 ) -> Result<Response, Refused> {
@@ -56,7 +58,7 @@ async fn asked_what_if(
 }
 
 async fn replace(
-    State(app): State<Arc<App>>,
+    Extension(app): Extension<Arc<App>>,
     Path((namespace, name)): Path<(String, String)>,
     request: Request,
 ) -> Result<Response, Refused> {

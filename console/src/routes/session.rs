@@ -1,8 +1,8 @@
 //! Sign-in, sign-out, and who is signed in.
 
 use std::sync::Arc;
-use std::time::Instant;
 
+use axum::Extension;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use http::header::{COOKIE, SET_COOKIE};
@@ -12,11 +12,12 @@ use super::{body, session_of};
 use crate::answers::{CodeRequest, SessionAnswer, Text};
 use crate::app::App;
 use crate::respond::{Refused, json};
+use crate::server::Server;
 use crate::sessions::Secret;
 
 /// `POST /api/session`
 pub(super) async fn sign_in(
-    State(app): State<Arc<App>>,
+    State(server): State<Arc<Server>>,
     request: Request,
 ) -> Result<Response, Refused> {
     let asked: CodeRequest = body(request.into_body()).await?;
@@ -27,11 +28,8 @@ pub(super) async fn sign_in(
             error.to_string(),
         )
     };
-    let cookie = App::new_cookie().map_err(internal)?;
-    let traded = app
-        .sessions()
-        .trade(&Secret::new(asked.code), &cookie, Instant::now());
-    if traded.is_err() {
+    let traded = server.trade(&Secret::new(asked.code)).map_err(internal)?;
+    let Some(cookie) = traded else {
         return Err(Refused::new(
             StatusCode::UNAUTHORIZED,
             "WrongCode",
@@ -40,10 +38,10 @@ pub(super) async fn sign_in(
         .remedy(
             "press Enter in the terminal of berth console, and open the address that it prints",
         ));
-    }
+    };
     let value = format!(
         "{}={}; Path=/; HttpOnly; SameSite=Strict",
-        app.cookie,
+        server.cookie,
         cookie.reveal()
     );
     let mut response = StatusCode::NO_CONTENT.into_response();
@@ -53,7 +51,7 @@ pub(super) async fn sign_in(
 }
 
 /// `GET /api/session`
-pub(super) async fn shown(State(app): State<Arc<App>>) -> Result<Response, Refused> {
+pub(super) async fn shown(Extension(app): Extension<Arc<App>>) -> Result<Response, Refused> {
     let _asking = app.asking.acquire().await;
     let (user, groups) = match app.rights.user().await? {
         Some((user, groups)) => (Some(Text::line(&user)), groups),
@@ -71,15 +69,15 @@ pub(super) async fn shown(State(app): State<Arc<App>>) -> Result<Response, Refus
 
 /// `DELETE /api/session`
 pub(super) async fn sign_out(
-    State(app): State<Arc<App>>,
+    State(server): State<Arc<Server>>,
     request: Request,
 ) -> Result<Response, Refused> {
     let (parts, _) = request.into_parts();
-    app.sign_out(session_of(&parts)?);
+    server.sign_out(session_of(&parts)?);
     let mut response = StatusCode::NO_CONTENT.into_response();
     let value = format!(
         "{}=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0",
-        app.cookie
+        server.cookie
     );
     if let Ok(value) = HeaderValue::from_str(&value) {
         response.headers_mut().insert(SET_COOKIE, value);

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::Router;
-use axum::extract::{Path, Request, State};
+use axum::extract::{Path, Request};
 use axum::response::Response;
 use axum::routing::{get, post};
 use berth_rules::display::{LastArgument, ShellWord};
@@ -13,10 +14,11 @@ use crate::answers::{ActionRequest, LabelRequest, MoveRequest};
 use crate::app::App;
 use crate::respond::{Refused, json};
 use crate::rights::Right;
+use crate::server::Server;
 use crate::stream::sets::SetsScreen;
 
 /// The routes.
-pub(super) fn routes() -> Router<Arc<App>> {
+pub(super) fn routes() -> Router<Arc<Server>> {
     Router::new()
         .route("/api/sets", get(sets))
         .route("/api/clusters/{name}/set", post(moved))
@@ -25,7 +27,7 @@ pub(super) fn routes() -> Router<Arc<App>> {
         .route("/api/sets/{set}/bindings/{namespace}/unbind", post(unbind))
 }
 
-async fn sets(State(app): State<Arc<App>>) -> Response {
+async fn sets(Extension(app): Extension<Arc<App>>) -> Response {
     let _asking = app.asking.acquire().await;
     let screen = SetsScreen::new(Arc::clone(&app));
     screen.loaded().await;
@@ -33,7 +35,7 @@ async fn sets(State(app): State<Arc<App>>) -> Response {
 }
 
 async fn moved(
-    State(app): State<Arc<App>>,
+    Extension(app): Extension<Arc<App>>,
     Path(name): Path<String>,
     request: Request,
 ) -> Result<Response, Refused> {
@@ -56,7 +58,7 @@ async fn moved(
 }
 
 async fn labelled(
-    State(app): State<Arc<App>>,
+    Extension(app): Extension<Arc<App>>,
     Path(name): Path<String>,
     request: Request,
 ) -> Result<Response, Refused> {
@@ -76,7 +78,7 @@ async fn labelled(
 }
 
 async fn bind(
-    State(app): State<Arc<App>>,
+    Extension(app): Extension<Arc<App>>,
     Path((set, namespace)): Path<(String, String)>,
     request: Request,
 ) -> Result<Response, Refused> {
@@ -88,7 +90,7 @@ async fn bind(
 }
 
 async fn unbind(
-    State(app): State<Arc<App>>,
+    Extension(app): Extension<Arc<App>>,
     Path((set, namespace)): Path<(String, String)>,
     request: Request,
 ) -> Result<Response, Refused> {

@@ -12,6 +12,7 @@ use tower::{ServiceExt, service_fn};
 
 use super::*;
 use crate::app::Settings;
+use crate::guard::Guard;
 use crate::live::Tasks;
 
 const ADDRESS: &str = "127.0.0.1:4321";
@@ -74,7 +75,7 @@ fn answer(method: &Method, path: &str, body: &[u8]) -> (u16, Value) {
 }
 
 struct Browser {
-    app: Arc<App>,
+    server: Arc<Server>,
     router: Router,
     cookie: Option<String>,
 }
@@ -82,14 +83,16 @@ struct Browser {
 impl Browser {
     fn new(read_only: bool) -> Self {
         let settings = Settings {
-            address: ADDRESS.parse().unwrap(),
             context: None,
             read_only,
         };
-        let app = App::new(Hub::over(api()), settings, Tasks::default()).unwrap();
+        let tasks = Tasks::default();
+        let user = App::new(Hub::over(api()), settings, tasks.clone());
+        let guard = Guard::new(ADDRESS.parse().unwrap());
+        let server = Server::new(guard, user, tasks).unwrap();
         Self {
-            router: router(Arc::clone(&app)),
-            app,
+            router: router(Arc::clone(&server)),
+            server,
             cookie: None,
         }
     }
@@ -109,7 +112,7 @@ impl Browser {
     }
 
     fn code(&self) -> String {
-        let address = self.app.new_address().unwrap();
+        let address = self.server.new_address().unwrap();
         let (page, code) = address.split_once("#code=").unwrap();
         assert_eq!(page, format!("http://{ADDRESS}/"));
         code.to_owned()
@@ -196,7 +199,7 @@ async fn a_code_signs_in_once_and_a_cookie_is_worthless_after_the_sign_out() {
     );
     // Another browser with the same code, which was traded.
     let mut other = Browser {
-        app: Arc::clone(&browser.app),
+        server: Arc::clone(&browser.server),
         router: browser.router.clone(),
         cookie: None,
     };

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::Router;
-use axum::extract::{Path, Request, State};
+use axum::extract::{Path, Request};
 use axum::response::Response;
 use axum::routing::{get, post};
 use berth_admin::answers::RolloutAction;
@@ -16,9 +17,10 @@ use crate::answers::{Act, ActionRequest};
 use crate::app::App;
 use crate::respond::Refused;
 use crate::screens::offers::Target;
+use crate::server::Server;
 
 /// The routes.
-pub(super) fn routes() -> Router<Arc<App>> {
+pub(super) fn routes() -> Router<Arc<Server>> {
     Router::new()
         .route("/api/works/{cluster}/{name}/yaml", get(work_yaml))
         .route("/api/replicasets/{namespace}/{name}/yaml", get(set_yaml))
@@ -26,7 +28,7 @@ pub(super) fn routes() -> Router<Arc<App>> {
 }
 
 async fn work_yaml(
-    State(app): State<Arc<App>>,
+    Extension(app): Extension<Arc<App>>,
     Path((cluster, name)): Path<(String, String)>,
 ) -> Result<Response, Refused> {
     let kind = (groups::WORK, "v1", groups::MANIFEST_WORKS);
@@ -34,7 +36,7 @@ async fn work_yaml(
 }
 
 async fn set_yaml(
-    State(app): State<Arc<App>>,
+    Extension(app): Extension<Arc<App>>,
     Path((namespace, name)): Path<(String, String)>,
 ) -> Result<Response, Refused> {
     let kind = (groups::WORK, "v1alpha1", groups::MANIFEST_WORK_REPLICA_SETS);
@@ -59,7 +61,7 @@ async fn yaml(
 }
 
 async fn act(
-    State(app): State<Arc<App>>,
+    Extension(app): Extension<Arc<App>>,
     Path((namespace, name, act)): Path<(String, String, String)>,
     request: Request,
 ) -> Result<Response, Refused> {
