@@ -14,7 +14,7 @@ use clap_complete::Shell;
 #[cfg(feature = "devhub")]
 use crate::demo;
 use crate::feature_gates::{self, Of};
-use crate::{agent, controller, hub, placement, webhook_server, work};
+use crate::{agent, console, controller, hub, placement, webhook_server, work};
 
 const COMPLETION: &str = "\
 Examples:
@@ -57,7 +57,7 @@ enum Command {
     Work(work::Args),
     #[command(flatten)]
     Admin(berth_admin::Command),
-    Console(Box<berth_console::ConsoleArgs>),
+    Console(Box<console::Args>),
     Review(review::Args),
     Policies(policies::Args),
     #[cfg(feature = "devhub")]
@@ -88,7 +88,7 @@ pub(crate) fn run() -> ExitCode {
     };
     let (result, failure) = match cli.command {
         Command::Admin(command) => (command.run(), 1),
-        Command::Console(args) => (berth_console::run(&args), 1),
+        Command::Console(args) => (console::run(&args), 1),
         Command::Agent(args) if args.is_command() => (agent::run(&args), 1),
         Command::Placement(args) if args.is_command() => {
             (placement::run(&args), args.failure_code())

@@ -4,6 +4,7 @@ mod agent;
 mod certificates;
 mod cli;
 mod common;
+mod console;
 mod controller;
 #[cfg(feature = "devhub")]
 mod demo;

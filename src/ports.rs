@@ -1,11 +1,11 @@
 //! The flags for ports, with OCM's meaning.
 
 use std::fmt;
-use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
 use anyhow::Context;
+use berth_serve::listen;
 use tokio::net::TcpListener;
 
 /// The value of a port flag.
@@ -70,16 +70,7 @@ impl Port {
             Self::Auto => 0,
             Self::Unset => return Ok(None),
         };
-        let mut bound = TcpListener::bind(SocketAddr::new(address, number)).await;
-        // The default address takes IPv6 and IPv4; a host without IPv6 has IPv4 alone.
-        if address.is_ipv6()
-            && address.is_unspecified()
-            && let Err(error) = &bound
-            && error.kind() != io::ErrorKind::AddrInUse
-        {
-            bound = TcpListener::bind(SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), number)).await;
-        }
-        let listener = bound.with_context(|| {
+        let listener = listen(address, number).await.with_context(|| {
             format!("{flag} {self}: cannot listen on {address}; choose another port, or 'auto' for any free one")
         })?;
         Ok(Some(listener))

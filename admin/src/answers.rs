@@ -8,7 +8,7 @@ mod placement;
 mod sets;
 mod works;
 
-use berth_hub::HubApi;
+use berth_hub::{HubApi, Identity};
 use berth_lifecycle_core::facts::{CertificateRequest, Cluster, Standing};
 use berth_rules::{Permission, Requirement};
 use serde_json::{Value, json};
@@ -157,6 +157,20 @@ impl Hub {
     /// No kubeconfig was found, or it cannot be used.
     pub async fn connect(args: &HubArgs) -> Result<Self, Failure> {
         Ok(Self(HubConnection::of(args).await?))
+    }
+
+    /// As [`Self::connect`], without credentials: users bring their own ([`Self::as_user`]).
+    ///
+    /// # Errors
+    /// No API server is named, or a flag names a user.
+    pub async fn connect_without_credentials(args: &HubArgs) -> Result<Self, Failure> {
+        Ok(Self(HubConnection::anonymous(args).await?))
+    }
+
+    /// The same hub, as this user.
+    #[must_use]
+    pub fn as_user(&self, identity: Identity) -> Self {
+        Self(self.0.as_user(identity))
     }
 
     /// A hub that is called through this client, for tests.

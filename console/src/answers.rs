@@ -36,7 +36,7 @@ pub use placement::{
     PlacementRow, PlacementState, PlacementsAnswer, ResultCount, Selection, WhatIfAnswer,
 };
 pub use requests::{CsrAnswer, CsrStanding, PendingCluster, RequestsAnswer};
-pub use session::{CodeRequest, SessionAnswer};
+pub use session::{SessionAnswer, SignInAnswer, SignInRequest, Way};
 pub use sets::{BoundTo, MoveRequest, SetRow, SetsAnswer};
 pub use timeline::{Facet, TimelineAnswer, TimelineEntry, TimelineSource};
 pub use typescript::typescript;

@@ -1,24 +1,40 @@
 //! Which requests are answered: those that a page of this very server sends. A table of attacks is in the tests.
 //!
-//! The server listens on a loopback address, where every page that the browser shows, and every user of the machine, can reach it. So a
-//! request needs the `Host` that the server listens on (a name that an attacker points to 127.0.0.1 is another one), no foreign
-//! `Origin`, and for writes a header that pages of other origins cannot send without being asked for their permission.
+//! A server of one user listens on a loopback address, where every page that the browser shows, and every user of the machine, can reach
+//! it. So a request needs the `Host` that the server listens on (a name that an attacker points to 127.0.0.1 is another one), no foreign
+//! `Origin`, and for writes a header that pages of other origins cannot send without being asked for their permission. A server of many
+//! users has one public address instead; links to its pages are followed from everywhere, since the page alone has no data.
 
+use std::fmt;
 use std::net::SocketAddr;
+use std::str::FromStr;
 
 use http::header::{CONTENT_TYPE, HOST, ORIGIN};
 use http::request::Parts;
-use http::{HeaderMap, HeaderName, Method, StatusCode};
+use http::{HeaderMap, HeaderName, Method, StatusCode, Uri};
 
 /// The header of each write.
 pub(crate) const MARK: HeaderName = HeaderName::from_static("x-berth-console");
 
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+const FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
+const FETCH_DEST: HeaderName = HeaderName::from_static("sec-fetch-dest");
 
 /// The names under which the server is reached.
 #[derive(Clone, Debug)]
 pub(crate) struct Guard {
     hosts: Vec<String>,
+    /// `http` or `https`
+    scheme: &'static str,
+    /// Pages of other sites may link here.
+    is_public: bool,
+}
+
+/// The address of a server in browsers: `https://HOST` or `http://HOST`, with a port unless it is that of the scheme.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PublicUrl {
+    scheme: &'static str,
+    host: String,
 }
 
 /// A refused request.
@@ -59,12 +75,25 @@ impl Guard {
         if address.ip().is_loopback() {
             hosts.push(format!("localhost:{}", address.port()));
         }
-        Self { hosts }
+        Self {
+            hosts,
+            scheme: "http",
+            is_public: false,
+        }
+    }
+
+    /// Of a server that is reached by this address only.
+    pub(crate) fn public(url: &PublicUrl) -> Self {
+        Self {
+            hosts: vec![url.host.clone()],
+            scheme: url.scheme,
+            is_public: true,
+        }
     }
 
     /// The address of the page, without a slash at the end.
     pub(crate) fn origin(&self) -> String {
-        format!("http://{}", self.hosts[0])
+        format!("{}://{}", self.scheme, self.hosts[0])
     }
 
     /// # Errors
@@ -73,7 +102,8 @@ impl Guard {
         let host = self.host(request).ok_or(HOST_REFUSED)?;
         let headers = &request.headers;
         if let Some(origin) = one(headers, &ORIGIN).map_err(|()| ORIGIN_REFUSED)? {
-            let own = origin.strip_prefix("http://");
+            let own = origin.strip_prefix(self.scheme);
+            let own = own.and_then(|it| it.strip_prefix("://"));
             if own.is_none_or(|origin| !origin.eq_ignore_ascii_case(host)) {
                 return Err(ORIGIN_REFUSED);
             }
@@ -84,6 +114,14 @@ impl Guard {
             None | Some("same-origin") => {}
             // The address bar, and a link of another program.
             Some("none") if is_read && !is_api => {}
+            // A link of another site, and an OpenID provider that sends the browser back.
+            Some("cross-site" | "same-site")
+                if self.is_public
+                    && request.method == Method::GET
+                    && !is_api
+                    && request.uri.path() != "/oidc/start"
+                    && one(headers, &FETCH_MODE) == Ok(Some("navigate"))
+                    && one(headers, &FETCH_DEST) == Ok(Some("document")) => {}
             Some(_) => return Err(ORIGIN_REFUSED),
         }
         if is_read {
@@ -114,6 +152,58 @@ impl Guard {
         };
         let mut own = self.hosts.iter();
         own.any(|it| it.eq_ignore_ascii_case(host)).then_some(host)
+    }
+}
+
+// === impl PublicUrl ===
+
+impl PublicUrl {
+    pub(crate) fn is_https(&self) -> bool {
+        self.scheme == "https"
+    }
+}
+
+impl FromStr for PublicUrl {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let uri: Uri = text
+            .parse()
+            .map_err(|_| "expected a URL such as https://console.example.com")?;
+        let (scheme, usual) = match uri.scheme_str() {
+            Some("https") => ("https", 443),
+            Some("http") => ("http", 80),
+            _ => return Err("it has to begin with https:// or http://"),
+        };
+        let authority = uri.authority().ok_or("it has no host")?;
+        if authority.as_str().contains('@') {
+            return Err("it must not have a user");
+        }
+        if !matches!(uri.path(), "" | "/") || uri.query().is_some() {
+            return Err(
+                "the console is served at / of its host: the URL must not have a path or a query",
+            );
+        }
+        let host = authority.host().to_ascii_lowercase();
+        // Nobody on the way may read a session.
+        let is_local = matches!(host.as_str(), "localhost" | "127.0.0.1" | "[::1]");
+        if scheme == "http" && !is_local {
+            return Err("it has to begin with https:// unless its host is localhost");
+        }
+        Ok(Self {
+            scheme,
+            // Browsers leave out the port of the scheme.
+            host: match authority.port_u16() {
+                Some(port) if port != usual => format!("{host}:{port}"),
+                _ => host,
+            },
+        })
+    }
+}
+
+impl fmt::Display for PublicUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}://{}", self.scheme, self.host)
     }
 }
 

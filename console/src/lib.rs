@@ -7,18 +7,26 @@
 //! - What the commands decide is asked of `berth_admin::answers`, and not decided again.
 //!
 //! # Guarantees
-//! - The hub is called as the user of the kubeconfig, so that a page shows and does nothing that kubectl would be refused.
+//! - The hub is called as the user of the session (that of the kubeconfig; with `--serve` each user by the own token), so that a page
+//!   shows and does nothing that kubectl would be refused.
 //! - A request needs a session, the Host of this server, and no foreign Origin. A write needs a header that other sites cannot send.
 //! - Text of the fleet is escaped, and is never HTML. Secrets are in no log.
 
 pub mod answers;
 mod app;
+mod cookie;
+mod entry;
 mod fact;
 mod guard;
 mod handshake;
 mod health;
+mod keep;
 mod live;
+mod metrics;
+mod oidc;
 mod page;
+mod public;
+mod random;
 mod respond;
 mod rights;
 mod routes;
@@ -33,5 +41,5 @@ mod stream;
 mod table;
 
 pub use berth_admin::answers::Hub;
-pub use run::{ConsoleArgs, run};
+pub use run::{ConsoleArgs, run, serve_many};
 pub use served::{Options, Served};

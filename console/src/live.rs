@@ -47,6 +47,16 @@ pub(crate) struct Tasks {
     pub(crate) end: CancellationToken,
 }
 
+impl Tasks {
+    /// Tasks of this server with an end of their own, which comes with that of the server at the latest.
+    pub(crate) fn child(&self) -> Self {
+        Self {
+            tracker: self.tracker.clone(),
+            end: self.end.child_token(),
+        }
+    }
+}
+
 /// A kind of objects, and the store that is kept of them.
 #[derive(Debug)]
 pub(crate) struct Kind<S>(Arc<Shared<S>>);

@@ -60,13 +60,13 @@ impl Refused {
         self
     }
 
-    pub(crate) fn not_signed_in() -> Self {
+    pub(crate) fn not_signed_in(remedy: &str) -> Self {
         Self::new(
             StatusCode::UNAUTHORIZED,
             "NotSignedIn",
             "you are not signed in at this console",
         )
-        .remedy("press Enter in the terminal of berth console, and open the address that it prints")
+        .remedy(remedy)
     }
 
     pub(crate) fn answer(self) -> ErrorAnswer {

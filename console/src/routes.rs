@@ -1,13 +1,13 @@
 //! The routes. A request passes the guard, and for all of `/api` but the sign-in the session, before anything else is looked at.
 
 mod health;
+mod oidc;
 mod placements;
 mod session;
 mod sets;
 mod works;
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use axum::Extension;
 use axum::Router;
@@ -32,7 +32,7 @@ use crate::rights::Right;
 use crate::screens::offers::{self, Target};
 use crate::screens::{details, events};
 use crate::server::Server;
-use crate::sessions::{NoStream, Secret, SessionId};
+use crate::sessions::{NoStream, SessionId};
 use crate::stream::{self, requests::RequestsScreen};
 pub(crate) use placements::LastFacts;
 
@@ -64,6 +64,9 @@ pub(crate) fn router(server: Arc<Server>) -> Router {
     Router::new()
         .merge(signed_in)
         .route("/api/session", post(session::sign_in))
+        .route("/api/sign-in", get(session::ways))
+        .route("/oidc/start", get(oidc::start))
+        .route("/oidc/callback", get(oidc::callback))
         .route("/api", get(no_such))
         .route("/api/{*rest}", get(no_such).post(no_such))
         .route("/assets/{name}", get(asset))
@@ -87,15 +90,14 @@ async fn guarded(State(server): State<Arc<Server>>, request: Request, next: Next
 /// Refuses requests without a session. The others are answered for its user.
 async fn with_session(State(server): State<Arc<Server>>, request: Request, next: Next) -> Response {
     let (mut parts, body) = request.into_parts();
-    let cookie = session::cookie(&parts.headers, &server.cookie).map(Secret::new);
-    let session = cookie.and_then(|it| server.sessions().of(&it, Instant::now()));
-    match session {
-        Some((session, user)) => {
+    match server.session_of(&parts) {
+        Ok((session, user)) => {
             parts.extensions.insert(session);
+            parts.extensions.insert(Arc::clone(&user.app));
             parts.extensions.insert(user);
             next.run(Request::from_parts(parts, body)).await
         }
-        None => Refused::not_signed_in().into_response(),
+        Err(refused) => refused.into_response(),
     }
 }
 
@@ -153,7 +155,7 @@ async fn not_allowed() -> Refused {
 /// Returns the session, which [`with_session`] has found.
 fn session_of(parts: &Parts) -> Result<SessionId, Refused> {
     let session = parts.extensions.get::<SessionId>().copied();
-    session.ok_or_else(Refused::not_signed_in)
+    session.ok_or_else(|| Refused::not_signed_in("reload the page"))
 }
 
 /// Reads a body of JSON.
@@ -182,7 +184,7 @@ async fn streamed(
     let screen = stream::begin(&app, parts.uri.query().unwrap_or_default());
     let begun = stream::stream(&server, session, screen);
     begun.map_err(|refusal| match refusal {
-        NoStream::SignedOut => Refused::not_signed_in(),
+        NoStream::SignedOut => server.not_signed_in(),
         NoStream::OfSession | NoStream::OfAll => {
             let why = "too many streams are open";
             let code = StatusCode::TOO_MANY_REQUESTS;

@@ -8,7 +8,9 @@ use berth_admin::answers::{Failure, Hub};
 use berth_rules::display::Plain;
 use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
 
+use crate::public::{self, PublicArgs};
 use crate::served::{Options, Served};
 
 /// Look at a hub in the browser: clusters, what each waits for, and requests to accept
@@ -22,6 +24,9 @@ use crate::served::{Options, Served};
 /// out, after 12 hours without use, or with this command.
 ///
 /// Other users of the machine, and pages of other sites, get nothing from the port without the code.
+///
+/// With --serve, the console serves many users, for example in a pod: each signs in with a token of the hub, or at an OpenID provider
+/// that the hub trusts, and the hub is called with that user's token.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -35,16 +40,31 @@ Examples:
   berth console --read-only
 
   # Look as another user
-  berth console --as dev --as-group developers")]
+  berth console --as dev --as-group developers
+
+  # Serve many users, who sign in at an OpenID provider
+  berth console --serve --public-url https://console.example.com \\
+    --oidc-issuer-url https://login.example.com --oidc-client-id berth")]
 pub struct ConsoleArgs {
-    /// Port on 127.0.0.1; 0 means any free port
-    #[arg(long, value_name = "PORT", default_value = "0")]
-    port: u16,
+    /// Port on 127.0.0.1; 0 means any free port [default: 0; with --serve 8443, on all addresses]
+    #[arg(long, value_name = "PORT")]
+    port: Option<u16>,
     /// Refuse all actions, whatever you may do
     #[arg(long)]
     read_only: bool,
     #[command(flatten)]
+    public: PublicArgs,
+    #[command(flatten)]
     hub: HubArgs,
+}
+
+// === impl ConsoleArgs ===
+
+impl ConsoleArgs {
+    /// Returns true for a server of many users: [`serve_many`].
+    pub fn is_server(&self) -> bool {
+        self.public.is_chosen()
+    }
 }
 
 /// Runs `berth console` until it is stopped.
@@ -62,17 +82,37 @@ pub fn run(args: &ConsoleArgs) -> anyhow::Result<ExitCode> {
     served.map(|()| ExitCode::SUCCESS)
 }
 
+/// Serves many users until the process is stopped.
+///
+/// # Errors
+/// A flag is wrong, the kubeconfig cannot be used, or a port is taken.
+pub async fn serve_many(args: &ConsoleArgs) -> anyhow::Result<()> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let stop = CancellationToken::new();
+    let (public, port) = (&args.public, args.port);
+    let serving = public::serve(public, &args.hub, port, args.read_only, stop.clone());
+    tokio::pin!(serving);
+    tokio::select! {
+        ended = &mut serving => return ended,
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    stop.cancel();
+    serving.await
+}
+
 async fn serve(args: &ConsoleArgs) -> anyhow::Result<()> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
     let failed = |failure: Failure| anyhow::anyhow!(failure.message);
     let hub = Hub::connect(&args.hub).await.map_err(failed)?;
     let options = Options {
-        port: args.port,
+        port: args.port.unwrap_or_default(),
         context: args.hub.context().map(str::to_owned),
         read_only: args.read_only,
     };
     let mut served = Served::start(hub, options).await?;
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
     let server = Plain(served.server());
     writeln!(io::stdout(), "The console of the hub at {server}:")?;
     served.announce()?;

@@ -12,10 +12,14 @@ use tokio::sync::mpsc::{self, error::TrySendError};
 use tokio::task::JoinHandle;
 
 use crate::app::{App, Settings};
+use crate::cookie::Cookie;
+use crate::entry::Entry;
 use crate::guard::Guard;
 use crate::live::Tasks;
+use crate::random::random;
 use crate::routes::router;
 use crate::server::Server;
+use crate::sessions;
 
 /// Upper bound on connections of browsers.
 const MOST_CONNECTIONS: usize = 200;
@@ -54,12 +58,15 @@ impl Served {
         })?;
         let tasks = Tasks::default();
         let guard = Guard::new(port.local_addr()?);
+        let cookie = Cookie::of_port(&random(6)?);
         let settings = Settings {
             context: options.context,
             read_only: options.read_only,
         };
         let user = App::new(hub.clone(), settings, tasks.clone());
-        let server = Server::new(guard, user, tasks.clone())?;
+        let entry = Entry::Code(user);
+        let bounds = sessions::Limits::OF_ONE_USER;
+        let server = Server::new(guard, cookie, entry, bounds, tasks.clone());
         let routes = router(Arc::clone(&server));
         let limits = Limits {
             connections: MOST_CONNECTIONS,

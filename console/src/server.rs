@@ -3,50 +3,74 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use base64::Engine;
-use base64::prelude::BASE64_URL_SAFE_NO_PAD;
-use ring::rand::{SecureRandom, SystemRandom};
-use tokio::sync::watch;
+use berth_hub::Identity;
+use http::request::Parts;
+use jiff::Timestamp;
+use tokio::sync::{Semaphore, watch};
 
+use crate::answers::Way;
 use crate::app::App;
+use crate::cookie::Cookie;
+use crate::entry::Entry;
 use crate::guard::Guard;
 use crate::live::Tasks;
-use crate::sessions::{Secret, SessionId, Sessions};
+use crate::metrics::Metrics;
+use crate::random::random;
+use crate::respond::Refused;
+use crate::sessions::{Limits, Secret, SessionId, Sessions};
 
 /// Bytes of a code and of a cookie.
 const SECRET_BYTES: usize = 24;
+
+/// Upper bound on requests of all users that call the hub at the same time, besides streams.
+const AT_ONCE: usize = 64;
 
 /// A server.
 #[derive(Debug)]
 pub(crate) struct Server {
     pub(crate) guard: Guard,
-    /// The name of the cookie. Cookies do not tell ports apart, so it has a random end.
-    pub(crate) cookie: String,
-    /// The user of the kubeconfig, who is the user of all sessions.
-    user: Arc<App>,
-    sessions: Mutex<Sessions<Arc<App>>>,
+    pub(crate) cookie: Cookie,
+    pub(crate) entry: Entry,
+    pub(crate) metrics: Metrics,
+    sessions: Mutex<Sessions<Visitor>>,
     /// Counts the ends of sessions.
     pub(crate) session_ends: watch::Sender<u64>,
+    pub(crate) asking: Semaphore,
     pub(crate) tasks: Tasks,
+}
+
+/// The user of a session.
+#[derive(Clone, Debug)]
+pub(crate) struct Visitor {
+    pub(crate) app: Arc<App>,
+    pub(crate) way: Way,
+    /// When the token ends, if it says so.
+    pub(crate) until: Arc<Mutex<Option<Timestamp>>>,
 }
 
 // === impl Server ===
 
 impl Server {
-    /// # Errors
-    /// The system has no random numbers.
-    pub(crate) fn new(guard: Guard, user: Arc<App>, tasks: Tasks) -> anyhow::Result<Arc<Self>> {
-        Ok(Arc::new(Self {
+    pub(crate) fn new(
+        guard: Guard,
+        cookie: Cookie,
+        entry: Entry,
+        limits: Limits,
+        tasks: Tasks,
+    ) -> Arc<Self> {
+        Arc::new(Self {
             guard,
-            cookie: format!("berth-console-{}", random(6)?.reveal()),
-            user,
-            sessions: Mutex::default(),
+            cookie,
+            entry,
+            metrics: Metrics::default(),
+            sessions: Mutex::new(Sessions::new(limits)),
             session_ends: watch::Sender::new(0),
+            asking: Semaphore::new(AT_ONCE),
             tasks,
-        }))
+        })
     }
 
-    pub(crate) fn sessions(&self) -> MutexGuard<'_, Sessions<Arc<App>>> {
+    pub(crate) fn sessions(&self) -> MutexGuard<'_, Sessions<Visitor>> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -60,32 +84,104 @@ impl Server {
         Ok(format!("{}/#code={}", self.guard.origin(), code.reveal()))
     }
 
-    /// Trades the one-time code for a session, and returns the secret of its cookie; `None` if the code is wrong or too old.
+    /// Returns the session of a request, and its user.
+    ///
+    /// # Errors
+    /// There is no session, or the proxy names no user.
+    pub(crate) fn session_of(&self, request: &Parts) -> Result<(SessionId, Visitor), Refused> {
+        let now = Instant::now();
+        let Entry::Proxy(proxy) = &self.entry else {
+            let cookie = self.cookie.read(&request.headers).map(Secret::new);
+            let session = cookie.and_then(|it| self.sessions().of(&it, now));
+            return session.ok_or_else(|| self.not_signed_in());
+        };
+        let named = proxy.named(&request.headers)?;
+        // The user is the key: no cookie is needed, and none is worth anything.
+        let key = named.key();
+        let mut sessions = self.sessions();
+        if let Some(session) = sessions.of(&key, now) {
+            return Ok(session);
+        }
+        let (hub, owner) = proxy.hub_of(&named)?;
+        let user = Visitor::new(
+            App::new(hub, proxy.settings(), self.tasks.child()),
+            Way::Proxy,
+        );
+        let id = sessions.begin(&key, user.clone(), &owner, now);
+        Ok((id, user))
+    }
+
+    /// Begins a session, and returns the secret of its cookie. A session that the browser had before ends.
     ///
     /// # Errors
     /// The system has no random numbers.
-    pub(crate) fn trade(&self, code: &Secret) -> anyhow::Result<Option<Secret>> {
-        let now = Instant::now();
-        if self.sessions().trade(code, now).is_err() {
-            return Ok(None);
+    pub(crate) fn begin(
+        &self,
+        before: Option<&str>,
+        user: Visitor,
+        owner: &str,
+    ) -> anyhow::Result<(SessionId, Secret)> {
+        let (now, cookie) = (Instant::now(), random(SECRET_BYTES)?);
+        let before = before.and_then(|it| self.sessions().of(&Secret::new(it), now));
+        if let Some((before, _)) = before {
+            self.end(before);
         }
-        let cookie = random(SECRET_BYTES)?;
-        self.sessions().begin(&cookie, Arc::clone(&self.user), now);
-        Ok(Some(cookie))
+        let id = self.sessions().begin(&cookie, user, owner, now);
+        // One that was idle may have ended for it.
+        self.ended();
+        Ok((id, cookie))
     }
 
-    /// Ends a session, and its streams.
-    pub(crate) fn sign_out(&self, session: SessionId) {
+    /// Ends a session, its streams, and what was followed for it.
+    pub(crate) fn end(&self, session: SessionId) {
         self.sessions().end(session);
+        self.ended();
+    }
+
+    fn ended(&self) {
         self.session_ends
             .send_modify(|count| *count = count.wrapping_add(1));
     }
+
+    /// The refusal of a request without a session.
+    pub(crate) fn not_signed_in(&self) -> Refused {
+        Refused::not_signed_in(self.entry.remedy())
+    }
+
+    /// Ends the session when its token ends or the hub refuses it. A provider's token is renewed before.
+    pub(crate) fn keep(
+        self: &Arc<Self>,
+        session: SessionId,
+        identity: Identity,
+        kept: crate::keep::Kept,
+    ) {
+        let server = Arc::clone(self);
+        let end = self.tasks.end.clone();
+        self.tasks.tracker.spawn(async move {
+            tokio::select! {
+                () = end.cancelled() => {}
+                () = crate::keep::keep(&server, session, &identity, kept) => {}
+            }
+        });
+    }
 }
 
-fn random(bytes: usize) -> anyhow::Result<Secret> {
-    let mut random = vec![0; bytes];
-    SystemRandom::new()
-        .fill(&mut random)
-        .map_err(|_| anyhow::anyhow!("the system has no random numbers"))?;
-    Ok(Secret::new(BASE64_URL_SAFE_NO_PAD.encode(random)))
+// === impl Visitor ===
+
+impl Visitor {
+    pub(crate) fn new(app: Arc<App>, way: Way) -> Self {
+        Self {
+            app,
+            way,
+            until: Arc::default(),
+        }
+    }
+
+    pub(crate) fn until(&self) -> Option<Timestamp> {
+        *self.until.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn set_until(&self, until: Option<Timestamp>) {
+        *self.until.lock().unwrap_or_else(PoisonError::into_inner) = until;
+    }
 }

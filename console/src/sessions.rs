@@ -20,14 +20,19 @@ pub(crate) const IDLE: Duration = Duration::from_secs(12 * 3600);
 /// Upper bound on wrong codes before the code ends.
 const MOST_WRONG: u32 = 5;
 
-/// Upper bound on sessions. One more ends the one that was idle for longest.
-const MOST_SESSIONS: usize = 16;
-
 /// Upper bound on the streams of a session.
 const MOST_STREAMS: usize = 4;
 
-/// Upper bound on the streams of all sessions.
-const MOST_STREAMS_OF_ALL: usize = 64;
+/// Upper bounds on sessions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Limits {
+    /// Sessions. One more ends the one that was idle for longest.
+    pub(crate) sessions: usize,
+    /// Sessions of an owner. One more ends the owner's one that was idle for longest.
+    pub(crate) of_owner: usize,
+    /// Streams of all sessions.
+    pub(crate) streams: usize,
+}
 
 /// A secret that opens or continues a session. Its text appears in no log.
 #[derive(Clone, PartialEq, Eq)]
@@ -36,6 +41,7 @@ pub(crate) struct Secret(String);
 /// The sessions of a server, each with its user.
 #[derive(Debug)]
 pub(crate) struct Sessions<U> {
+    limits: Limits,
     code: Option<Code>,
     sessions: Vec<Session<U>>,
     next: u64,
@@ -56,6 +62,7 @@ struct Code {
 struct Session<U> {
     id: SessionId,
     user: U,
+    owner: String,
     cookie: Digest,
     used: Instant,
     streams: usize,
@@ -70,7 +77,7 @@ pub(crate) struct WrongCode;
 pub(crate) enum NoStream {
     /// The session has [`MOST_STREAMS`].
     OfSession,
-    /// The sessions have [`MOST_STREAMS_OF_ALL`].
+    /// The sessions have [`Limits::streams`].
     OfAll,
     /// The session has ended.
     SignedOut,
@@ -83,6 +90,15 @@ struct Digest([u8; 32]);
 // === impl Sessions ===
 
 impl<U: Clone> Sessions<U> {
+    pub(crate) fn new(limits: Limits) -> Self {
+        Self {
+            limits,
+            code: None,
+            sessions: Vec::new(),
+            next: 0,
+        }
+    }
+
     /// From now on this is the code.
     pub(crate) fn set_code(&mut self, code: &Secret, now: Instant) {
         self.code = Some(Code {
@@ -114,20 +130,28 @@ impl<U: Clone> Sessions<U> {
         Ok(())
     }
 
-    /// Begins a session with this cookie.
-    pub(crate) fn begin(&mut self, cookie: &Secret, user: U, now: Instant) -> SessionId {
+    /// Begins a session with this cookie. `owner` is the name of the user.
+    pub(crate) fn begin(
+        &mut self,
+        cookie: &Secret,
+        user: U,
+        owner: &str,
+        now: Instant,
+    ) -> SessionId {
         self.end_idle(now);
-        if self.sessions.len() >= MOST_SESSIONS {
-            let oldest = (self.sessions.iter().enumerate()).min_by_key(|(_, it)| it.used);
-            if let Some((oldest, _)) = oldest {
-                self.sessions.swap_remove(oldest);
-            }
+        let of_owner = |it: &Session<U>| it.owner == owner;
+        if self.sessions.iter().filter(|it| of_owner(it)).count() >= self.limits.of_owner {
+            self.end_oldest(of_owner);
+        }
+        if self.sessions.len() >= self.limits.sessions {
+            self.end_oldest(|_| true);
         }
         let id = SessionId(self.next);
         self.next += 1;
         self.sessions.push(Session {
             id,
             user,
+            owner: owner.to_owned(),
             cookie: cookie.digest(),
             used: now,
             streams: 0,
@@ -150,9 +174,27 @@ impl<U: Clone> Sessions<U> {
         found
     }
 
+    /// Ends the one of these that was idle for longest. One without streams comes first.
+    fn end_oldest(&mut self, is_one: impl Fn(&Session<U>) -> bool) {
+        let sessions = self.sessions.iter().enumerate();
+        let ones = sessions.filter(|(_, it)| is_one(it));
+        let oldest = ones.min_by_key(|(_, it)| (it.streams > 0, it.used));
+        if let Some((oldest, _)) = oldest {
+            self.sessions.swap_remove(oldest);
+        }
+    }
+
     /// Returns true while the session lives.
-    pub(crate) fn lives(&self, id: SessionId) -> bool {
+    pub(crate) fn lives(&mut self, id: SessionId, now: Instant) -> bool {
+        self.end_idle(now);
         self.sessions.iter().any(|it| it.id == id)
+    }
+
+    /// Returns the number of sessions, and of their streams.
+    pub(crate) fn count(&mut self, now: Instant) -> (usize, usize) {
+        self.end_idle(now);
+        let streams = self.sessions.iter().map(|it| it.streams).sum();
+        (self.sessions.len(), streams)
     }
 
     /// Ends a session.
@@ -171,7 +213,7 @@ impl<U: Clone> Sessions<U> {
         if session.streams >= MOST_STREAMS {
             return Err(NoStream::OfSession);
         }
-        if all >= MOST_STREAMS_OF_ALL {
+        if all >= self.limits.streams {
             return Err(NoStream::OfAll);
         }
         session.streams += 1;
@@ -193,12 +235,22 @@ impl<U: Clone> Sessions<U> {
     }
 }
 
-impl<U> Default for Sessions<U> {
-    fn default() -> Self {
+// === impl Limits ===
+
+impl Limits {
+    /// The sessions of one user on the user's machine.
+    pub(crate) const OF_ONE_USER: Self = Self {
+        sessions: 16,
+        of_owner: 16,
+        streams: 64,
+    };
+
+    /// The sessions of a server of many users.
+    pub(crate) fn of_many(sessions: usize) -> Self {
         Self {
-            code: None,
-            sessions: Vec::new(),
-            next: 0,
+            sessions,
+            of_owner: 8,
+            streams: sessions.saturating_mul(MOST_STREAMS),
         }
     }
 }
@@ -212,6 +264,11 @@ impl Secret {
 
     pub(crate) fn reveal(&self) -> &str {
         &self.0
+    }
+
+    /// Compares in a time that does not depend on the texts.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        self.digest().is(&other.digest())
     }
 
     fn digest(&self) -> Digest {
@@ -256,7 +313,7 @@ mod tests {
     #[test]
     fn a_code_is_traded_once_and_in_time() {
         let start = Instant::now();
-        let mut sessions: Sessions<()> = Sessions::default();
+        let mut sessions: Sessions<()> = Sessions::new(Limits::OF_ONE_USER);
         let code = secret("code");
         assert_eq!(sessions.trade(&code, start), Err(WrongCode));
         sessions.set_code(&code, start);
@@ -276,7 +333,7 @@ mod tests {
     #[test]
     fn a_few_wrong_codes_end_the_code() {
         let now = Instant::now();
-        let mut sessions: Sessions<()> = Sessions::default();
+        let mut sessions: Sessions<()> = Sessions::new(Limits::OF_ONE_USER);
         let code = secret("code");
         for (tries, expected) in [(MOST_WRONG - 1, true), (MOST_WRONG, false)] {
             sessions.set_code(&code, now);
@@ -290,14 +347,14 @@ mod tests {
     #[test]
     fn a_session_ends_by_sign_out_and_by_idleness() {
         let start = Instant::now();
-        let mut sessions = Sessions::default();
+        let mut sessions = Sessions::new(Limits::OF_ONE_USER);
         let sign_in = |sessions: &mut Sessions<&'static str>, name: &'static str| {
-            sessions.begin(&secret(name), name, start)
+            sessions.begin(&secret(name), name, "ada", start)
         };
         let first = sign_in(&mut sessions, "a");
         sessions.end(first);
         assert_eq!(sessions.of(&secret("a"), start), None);
-        assert!(!sessions.lives(first));
+        assert!(!sessions.lives(first, start));
         let second = sign_in(&mut sessions, "b");
         let almost = start + IDLE - SECOND;
         assert_eq!(sessions.of(&secret("b"), almost), Some((second, "b")));
@@ -315,15 +372,16 @@ mod tests {
     #[test]
     fn sessions_and_streams_are_bounded() {
         let start = Instant::now();
-        let mut sessions = Sessions::default();
+        let mut sessions = Sessions::new(Limits::OF_ONE_USER);
         let mut ids = Vec::new();
-        for at in 0..=MOST_SESSIONS {
+        const LIMITS: Limits = Limits::OF_ONE_USER;
+        for at in 0..=LIMITS.sessions {
             let now = start + SECOND * u32::try_from(at).unwrap();
-            ids.push(sessions.begin(&secret(&at.to_string()), (), now));
+            ids.push(sessions.begin(&secret(&at.to_string()), (), "ada", now));
         }
         // The one that was idle for longest has ended.
-        assert!(!sessions.lives(ids[0]));
-        assert!(sessions.lives(ids[1]));
+        assert!(!sessions.lives(ids[0], start));
+        assert!(sessions.lives(ids[1], start));
         assert_eq!(sessions.stream_begins(ids[0]), Err(NoStream::SignedOut));
         for id in &ids[1..] {
             for _ in 0..MOST_STREAMS {
@@ -331,14 +389,37 @@ mod tests {
             }
         }
         assert_eq!(sessions.stream_begins(ids[1]), Err(NoStream::OfSession));
-        assert_eq!(MOST_SESSIONS * MOST_STREAMS, MOST_STREAMS_OF_ALL);
+        assert_eq!(LIMITS.sessions * MOST_STREAMS, LIMITS.streams);
         sessions.stream_ends(ids[1], start);
         assert_eq!(sessions.stream_begins(ids[1]), Ok(()));
     }
 
     #[test]
+    fn a_user_ends_sessions_of_its_own_only() {
+        let start = Instant::now();
+        let mut sessions = Sessions::new(Limits::of_many(10));
+        let bob = sessions.begin(&secret("bob"), (), "bob", start);
+        let mut ids = Vec::new();
+        for at in 0..20 {
+            let now = start + SECOND * (at + 1);
+            let id = sessions.begin(&secret(&at.to_string()), (), "eve", now);
+            // The first one has a page open, so the others end before it.
+            if at == 0 {
+                sessions.stream_begins(id).unwrap();
+            }
+            ids.push(id);
+        }
+        let now = start + SECOND * 30;
+        assert!(sessions.lives(bob, now));
+        assert!(sessions.lives(ids[0], now));
+        assert_eq!(sessions.count(now), (9, 1));
+        let living = ids.into_iter().filter(|it| sessions.lives(*it, now));
+        assert_eq!(living.count(), 8);
+    }
+
+    #[test]
     fn no_secret_is_in_a_debug_output() {
-        let mut sessions: Sessions<()> = Sessions::default();
+        let mut sessions: Sessions<()> = Sessions::new(Limits::OF_ONE_USER);
         sessions.set_code(&secret("s3cr3t"), Instant::now());
         let text = format!("{:?} {sessions:?}", secret("s3cr3t"));
         assert!(!text.contains("s3cr3t"), "{text}");

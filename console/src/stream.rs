@@ -128,7 +128,11 @@ impl Running {
     async fn next(&mut self) -> Option<Told> {
         let server = Arc::clone(&self.counted.server);
         loop {
-            if server.tasks.end.is_cancelled() || !server.sessions().lives(self.counted.session) {
+            if server.tasks.end.is_cancelled()
+                || !server
+                    .sessions()
+                    .lives(self.counted.session, Instant::now())
+            {
                 return None;
             }
             if let Some(told) = self.waiting.pop_front() {

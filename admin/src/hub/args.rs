@@ -247,6 +247,15 @@ impl ConnectionArgs {
         Ok(())
     }
 
+    /// Returns true if a flag names a user or its credentials.
+    pub(super) fn names_a_user(&self) -> bool {
+        let flags = &self.overrides;
+        self.as_user.is_some()
+            || flags.user.is_some()
+            || flags.token.is_some()
+            || flags.client_certificate.is_some()
+    }
+
     pub(super) fn access(&self) -> Access {
         let OverrideArgs {
             server,

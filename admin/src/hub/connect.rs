@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use berth_hub::{ConnectError, HubApi};
+use berth_hub::{Access, ConnectError, HubApi, Identity};
 use serde_json::Value;
 
 use super::args::ConnectionArgs;
@@ -46,6 +46,37 @@ impl HubConnection {
             .await
             .map_err(|error| CommandError::Config(words(&error)))?;
         Ok(Self::over(api, peer, connection.request_timeout))
+    }
+
+    /// As [`Self::of`], without credentials: those of a kubeconfig or of a pod are left out.
+    ///
+    /// # Errors
+    /// No API server is named, or a flag names a user.
+    pub(crate) async fn anonymous(args: &HubArgs) -> Result<Self, CommandError> {
+        let connection = args.connection();
+        connection.check()?;
+        if connection.names_a_user() {
+            return Err(CommandError::Config(
+                "--as, --token, --client-certificate and --user name a user: users of this server sign in themselves".to_owned(),
+            ));
+        }
+        let access = Access {
+            anonymous: true,
+            home: false,
+            ..connection.access()
+        };
+        let api = HubApi::connect(&access)
+            .await
+            .map_err(|error| CommandError::Config(words(&error)))?;
+        Ok(Self::over(api, Peer::Hub, connection.request_timeout))
+    }
+
+    /// The same API server, as this user.
+    pub(crate) fn as_user(&self, identity: Identity) -> Self {
+        Self {
+            api: self.api.as_user(identity),
+            ..self.clone()
+        }
     }
 
     /// Connects to the hub of a kubeconfig in memory. Messages use `name` for it. No request is sent yet.

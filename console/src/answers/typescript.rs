@@ -6,10 +6,10 @@ use schemars::SchemaGenerator;
 use serde_json::{Map, Value};
 
 use super::{
-    ActionAnswer, ActionRequest, ClusterAnswer, CodeRequest, Delta, ErrorAnswer, EventsAnswer,
-    FleetAnswer, HealthAnswer, HubAnswer, LabelRequest, MoveRequest, PlacementAnswer,
-    PlacementRequest, PlacementsAnswer, ReplicaSetAnswer, RequestsAnswer, SessionAnswer,
-    SetsAnswer, TimelineAnswer, WhatIfAnswer, Window, WorkAnswer, WorksAnswer, YamlAnswer,
+    ActionAnswer, ActionRequest, ClusterAnswer, Delta, ErrorAnswer, EventsAnswer, FleetAnswer,
+    HealthAnswer, HubAnswer, LabelRequest, MoveRequest, PlacementAnswer, PlacementRequest,
+    PlacementsAnswer, ReplicaSetAnswer, RequestsAnswer, SessionAnswer, SetsAnswer, SignInAnswer,
+    SignInRequest, TimelineAnswer, WhatIfAnswer, Window, WorkAnswer, WorksAnswer, YamlAnswer,
 };
 
 const HEADER: &str = "// Generated. To change it, change console/src/answers and run: BERTH_GENERATE=1 cargo test --test files generated\n";
@@ -20,7 +20,8 @@ pub fn typescript() -> String {
     schemas.subschema_for::<ActionAnswer>();
     schemas.subschema_for::<ActionRequest>();
     schemas.subschema_for::<ClusterAnswer>();
-    schemas.subschema_for::<CodeRequest>();
+    schemas.subschema_for::<SignInAnswer>();
+    schemas.subschema_for::<SignInRequest>();
     schemas.subschema_for::<Delta>();
     schemas.subschema_for::<ErrorAnswer>();
     schemas.subschema_for::<EventsAnswer>();

@@ -12,8 +12,12 @@ use tower::{ServiceExt, service_fn};
 
 use super::*;
 use crate::app::Settings;
+use crate::cookie::Cookie;
+use crate::entry::Entry;
 use crate::guard::Guard;
 use crate::live::Tasks;
+use crate::random::random;
+use crate::sessions::Limits;
 
 const ADDRESS: &str = "127.0.0.1:4321";
 
@@ -89,7 +93,9 @@ impl Browser {
         let tasks = Tasks::default();
         let user = App::new(Hub::over(api()), settings, tasks.clone());
         let guard = Guard::new(ADDRESS.parse().unwrap());
-        let server = Server::new(guard, user, tasks).unwrap();
+        let cookie = Cookie::of_port(&random(6).unwrap());
+        let entry = Entry::Code(user);
+        let server = Server::new(guard, cookie, entry, Limits::OF_ONE_USER, tasks);
         Self {
             router: router(Arc::clone(&server)),
             server,

@@ -27,6 +27,9 @@ pub const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s
 /// `Accept` for the metadata of the objects of a list.
 pub const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 
+/// `Content-Type` of a form.
+const FORM: &str = "application/x-www-form-urlencoded";
+
 /// The deadline of a call that sets no other.
 const WITHIN: Duration = Duration::from_secs(15);
 
@@ -96,6 +99,11 @@ impl Call {
             return call;
         }
         call.with_body(JSON, options)
+    }
+
+    /// Posts a form, to a server that is no API server.
+    pub fn post_form(path: impl Into<Cow<'static, str>>, body: impl Into<Bytes>) -> Self {
+        Self::new(Method::POST, path).with_body(FORM, body)
     }
 
     fn with_body(self, content_type: &'static str, body: impl Into<Bytes>) -> Self {

@@ -23,6 +23,7 @@ pub mod door;
 pub mod endpoints;
 mod http;
 mod limits;
+mod listen;
 mod listener;
 pub mod metrics;
 mod room;
@@ -34,6 +35,7 @@ pub use body::{Answered, BodyMemory, LARGEST_BODY, NotReceived, Received, Troubl
 pub use connections::Payer;
 pub use http::{RequestBody, ResponseBody};
 pub use limits::Limits;
+pub use listen::listen;
 pub use listener::{Listener, Peer, Stop};
 pub use tls::Tls;
 pub use turns::{LONGEST, Turns};
