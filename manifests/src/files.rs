@@ -74,6 +74,10 @@ manifests! {
     PEOPLE_AGGREGATED = "people/aggregated.yaml";
     PEOPLE_ROLES = "people/roles.yaml";
 
+    CONSOLE_ACCOUNT = "console/service-account.yaml";
+    CONSOLE = "console/deployment.yaml";
+    CONSOLE_SERVICE = "console/service.yaml";
+
     BOOTSTRAP_NAMESPACE = "bootstrap/namespace.yaml";
     BOOTSTRAP_ACCOUNT = "bootstrap/service-account.yaml";
     BOOTSTRAP_ROLE = "bootstrap/cluster-role.yaml";
@@ -91,6 +95,8 @@ manifests! {
 
     PLACEMENT_APART_ACCOUNT = "overlays/placement-apart/service-account.yaml";
     PLACEMENT_APART_DEPLOYMENT = "overlays/placement-apart/deployment.yaml";
+
+    CONSOLE_IMPERSONATION_ROLE = "overlays/console-impersonation/role.yaml";
 
     AGENT_IMPERSONATION_ROLE = "overlays/agent-impersonation/role.yaml";
     AUTO_APPROVAL_ROLE = "overlays/auto-approval/role.yaml";

@@ -4,6 +4,7 @@
 //! a test checks that no file is missing. Each webhook is one row of [`webhooks::WEBHOOKS`]. [`Hub`] has the objects of a whole hub, and [`values`]
 //! what can be chosen of it.
 
+mod console;
 pub mod files;
 mod hub;
 mod rendered;

@@ -8,8 +8,8 @@ use base64::prelude::{BASE64_STANDARD, Engine};
 use serde_json::{Map, Value, json};
 
 use crate::files::{
-    self, AUTO_APPROVAL_ROLE, BOOTSTRAP, CERT_MANAGER_CERTIFICATE, CERTIFICATES, CERTIFICATES_ROLE,
-    CLUSTER_PROFILES_ROLE, GATE, INVENTORY_CRDS, NETWORK_POLICIES, PEOPLE_AGGREGATED,
+    AUTO_APPROVAL_ROLE, BOOTSTRAP, CERT_MANAGER_CERTIFICATE, CERTIFICATES, CERTIFICATES_ROLE,
+    CLUSTER_PROFILES_ROLE, CONSOLE, GATE, INVENTORY_CRDS, NETWORK_POLICIES, PEOPLE_AGGREGATED,
     SIG_PLACEMENT_DECISIONS_ROLE,
 };
 use crate::hub::{Hub, Mode, container, documents, in_one_account};
@@ -28,13 +28,13 @@ const OF_PLACEMENT: [&str; 4] = [
 ];
 
 /// What a Deployment has without any value.
-struct Preset {
-    replicas: u16,
-    cpu: &'static str,
+pub(crate) struct Preset {
+    pub(crate) replicas: u16,
+    pub(crate) cpu: &'static str,
     /// Requested memory.
-    memory: &'static str,
+    pub(crate) memory: &'static str,
     /// Limit of the memory.
-    limit: &'static str,
+    pub(crate) limit: &'static str,
 }
 
 // === impl Hub ===
@@ -70,18 +70,17 @@ impl Hub {
                 &values.controller
             };
             shape(deployment, pods, &preset(values.mode, values.size, is_gate));
+            pulled(deployment, values);
             let container = container(deployment);
-            container["imagePullPolicy"] = json!(values.image.pull_policy);
             if !is_gate || values.mode == Mode::Hub {
                 push(&mut container["args"], of_the_controller(values));
             }
             let gates = feature_gates(values, is_gate);
             push(&mut container["args"], gates);
             push(&mut container["args"], pods.extra_args.iter().cloned());
-            if !values.image_pull_secrets.is_empty() {
-                deployment["spec"]["template"]["spec"]["imagePullSecrets"] =
-                    json!(values.image_pull_secrets);
-            }
+        }
+        if values.console.enabled {
+            hub.with_console(values, image);
         }
         for object in hub.objects_mut() {
             merge(&mut object["metadata"], "labels", &values.common_labels);
@@ -202,12 +201,14 @@ fn more(values: &HubValues) -> Vec<Value> {
     }
     if values.network_policies.enabled {
         let mut policies = NETWORK_POLICIES.documents();
-        let of_the_gate = files::GATE.documents()[0]["metadata"]["labels"]["app"].clone();
+        let app = |object: &Value| object["metadata"]["labels"]["app"].clone();
+        let [gate, console] = [&GATE, &CONSOLE].map(|it| app(&it.documents()[0]));
         policies.retain(|policy| {
-            let is_of_the_gate = policy["spec"]["podSelector"]["matchLabels"]["app"] == of_the_gate;
+            let selected = &policy["spec"]["podSelector"]["matchLabels"]["app"];
             match values.mode {
-                Mode::Policies => !is_of_the_gate,
-                Mode::Hub => is_of_the_gate,
+                _ if *selected == console => true,
+                Mode::Policies => *selected != gate,
+                Mode::Hub => *selected == gate,
                 Mode::Webhooks | Mode::PoliciesWithWebhook => true,
             }
         });
@@ -273,8 +274,17 @@ fn preset(mode: Mode, size: Size, is_gate: bool) -> Preset {
     }
 }
 
+/// Gives a Deployment what the values say of pulling its image.
+pub(crate) fn pulled(deployment: &mut Value, values: &HubValues) {
+    container(deployment)["imagePullPolicy"] = json!(values.image.pull_policy);
+    if !values.image_pull_secrets.is_empty() {
+        deployment["spec"]["template"]["spec"]["imagePullSecrets"] =
+            json!(values.image_pull_secrets);
+    }
+}
+
 /// Gives a Deployment what the values say of its pods.
-fn shape(deployment: &mut Value, pods: &Pods, preset: &Preset) {
+pub(crate) fn shape(deployment: &mut Value, pods: &Pods, preset: &Preset) {
     deployment["spec"]["replicas"] = json!(pods.replicas.unwrap_or(preset.replicas));
     let template = &mut deployment["spec"]["template"];
     merge(&mut template["metadata"], "labels", &pods.pod_labels);
@@ -334,7 +344,7 @@ fn merge(metadata: &mut Value, name: &str, entries: &BTreeMap<String, String>) {
     }
 }
 
-fn push(args: &mut Value, more: impl IntoIterator<Item = String>) {
+pub(crate) fn push(args: &mut Value, more: impl IntoIterator<Item = String>) {
     if let Some(args) = args.as_array_mut() {
         args.extend(more.into_iter().map(Value::String));
     }

@@ -2,6 +2,7 @@
 //! printed from. This module has what both charts share.
 
 mod agent;
+mod console;
 mod contradictions;
 mod hub;
 
@@ -12,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Number, Value};
 
 pub use self::agent::AgentValues;
+pub use self::console::{Console, Impersonation};
 pub(crate) use self::contradictions::OF_RULES;
 pub use self::hub::{CertificateSource, Certificates, Existing, HubValues, Size};
 

@@ -8,6 +8,7 @@
 mod agent;
 mod compared;
 mod complete;
+mod console;
 mod copies;
 mod documented;
 mod feature_gates;

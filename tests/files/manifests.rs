@@ -7,6 +7,7 @@ mod agent;
 mod alerts;
 mod compared_with_the_gate;
 mod conditions;
+mod console;
 pub(crate) mod files;
 mod match_conditions;
 pub(crate) mod objects;

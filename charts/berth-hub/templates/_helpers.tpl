@@ -51,7 +51,8 @@
 {{- /*
 Replicas and resources by size. medium is what the manifests have. Measured (docs/performance.md): the gate holds 16 MiB in use and
 29 MiB after hostile bodies; the controller 23 to 28 MiB for 1,000 clusters and 71 MiB for 10,000; placement 62 MiB for 10,000 clusters
-with 1,000 Placements. The limits leave room for more objects of each cluster. There is no CPU limit: throttling would delay every write that the gate guards.
+with 1,000 Placements; the console 30 MiB for each user with an open page and 10,000 clusters. The limits leave room for more objects of each
+cluster. There is no CPU limit: throttling would delay every write that the gate guards.
 */ -}}
 {{- define "berth-hub.sizes" -}}
 small:
@@ -59,20 +60,29 @@ small:
   controller: {replicas: 2, resources: {requests: {cpu: 10m, memory: 32Mi}, limits: {memory: 256Mi}}}
   placement: {replicas: 2, resources: {requests: {cpu: 10m, memory: 32Mi}, limits: {memory: 256Mi}}}
   hub: {replicas: 2, resources: {requests: {cpu: 10m, memory: 48Mi}, limits: {memory: 512Mi}}}
+  console: {replicas: 1, resources: {requests: {cpu: 10m, memory: 32Mi}, limits: {memory: 256Mi}}}
 medium:
   gate: {replicas: 3, resources: {requests: {cpu: 50m, memory: 64Mi}, limits: {memory: 512Mi}}}
   controller: {replicas: 2, resources: {requests: {cpu: 50m, memory: 64Mi}, limits: {memory: 512Mi}}}
   placement: {replicas: 2, resources: {requests: {cpu: 50m, memory: 64Mi}, limits: {memory: 512Mi}}}
   hub: {replicas: 3, resources: {requests: {cpu: 50m, memory: 64Mi}, limits: {memory: 512Mi}}}
+  console: {replicas: 1, resources: {requests: {cpu: 20m, memory: 64Mi}, limits: {memory: 512Mi}}}
 large:
   gate: {replicas: 3, resources: {requests: {cpu: 200m, memory: 64Mi}, limits: {memory: 512Mi}}}
   controller: {replicas: 2, resources: {requests: {cpu: 200m, memory: 192Mi}, limits: {memory: 1Gi}}}
   placement: {replicas: 2, resources: {requests: {cpu: 100m, memory: 96Mi}, limits: {memory: 1Gi}}}
   hub: {replicas: 3, resources: {requests: {cpu: 300m, memory: 256Mi}, limits: {memory: 1Gi}}}
+  console: {replicas: 1, resources: {requests: {cpu: 50m, memory: 128Mi}, limits: {memory: 2Gi}}}
 {{- end -}}
 
 {{- /* What the values of (list $ "controller") are without any that is set. */ -}}
 {{- define "berth-hub.preset" -}}
 {{- $top := index . 0 -}}
 {{- index (include "berth-hub.sizes" $top | fromYaml) $top.Values.size (index . 1) | toYaml }}
+{{- end -}}
+
+{{- /* The port of the console's address on the user's machine. */ -}}
+{{- define "berth-hub.consolePort" -}}
+{{- $port := regexFind ":[0-9]+/?$" .publicUrl | trimPrefix ":" | trimSuffix "/" -}}
+{{- if $port }}{{ $port }}{{ else if hasPrefix "https" .publicUrl }}443{{ else }}80{{ end }}
 {{- end -}}

@@ -114,6 +114,7 @@ impl HubValues {
                 "placement.{name} is for the placement controller's own Deployment: set placementApart to true, or remove it"
             ));
         }
+        all.extend(self.console.contradictions());
         for gate in self.feature_gates.keys() {
             let value = WITH_A_VALUE.iter().find(|(name, _)| name == gate);
             if let Some((_, value)) = value {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::contradictions::FEATURE_GATES;
-use super::{Crds, Image, Monitoring, Pods, SecretName};
+use super::{Console, Crds, Image, Monitoring, Pods, SecretName};
 use crate::Mode;
 
 /// The values of berth-hub. A name that is not here is refused.
@@ -58,6 +58,8 @@ pub struct HubValues {
     pub placement_apart: bool,
     /// The pods of the placement controller. Only with placementApart.
     pub placement: Pods,
+    /// The console in a pod (docs/console.md).
+    pub console: Console,
     /// Of Helm, for charts that contain this one. Not read.
     #[serde(skip_serializing_if = "Map::is_empty")]
     #[schemars(default)]
@@ -178,6 +180,7 @@ impl Default for HubValues {
             controller: Pods::default(),
             placement_apart: false,
             placement: Pods::default(),
+            console: Console::default(),
             global: Map::new(),
         }
     }

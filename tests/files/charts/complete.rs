@@ -11,7 +11,7 @@ use crate::generated::HEADER;
 use crate::manifests::files::in_repository;
 
 /// Manifests that are no copies in a chart, and why.
-const NO_COPIES: [(&str, &str); 13] = [
+const NO_COPIES: [(&str, &str); 14] = [
     ("server/namespace.yaml", "Helm makes it"),
     ("agent/namespace.yaml", "Helm makes it"),
     ("server/deployment.yaml", "written by hand"),
@@ -25,6 +25,7 @@ const NO_COPIES: [(&str, &str); 13] = [
         "written by hand",
     ),
     ("agent/deployment.yaml", "written by hand"),
+    ("console/deployment.yaml", "written by hand"),
     (
         "overlays/client-certificates/deployment.yaml",
         "not offered: flags of API servers come first",

@@ -20,6 +20,7 @@ const WITH_WEBHOOK: &str = r#"eq $.Values.mode "policies-with-webhook""#;
 const MONITORING: &str = "$.Values.monitoring.enabled";
 const CRDS: &str = "$.Values.crds.enabled";
 const WORK: &str = "$.Values.work.enabled";
+const CONSOLE: &str = "$.Values.console.enabled";
 
 const KEEP: &str = "    helm.sh/resource-policy: keep\n";
 const KEEP_CRDS: &str =
@@ -47,6 +48,18 @@ const RUNBOOK: (&str, &str) = (
     "runbook_url: docs/operations.md",
     "runbook_url: {{ $.Values.monitoring.runbookUrl }}",
 );
+
+/// The users and groups that the console may impersonate, if some are named.
+const IMPERSONATED: &[(&str, &str)] = &[
+    (
+        "  resources: [users]\n",
+        "  resources: [users]\n  {{- with $.Values.console.impersonation.users }}\n  resourceNames: {{ toJson . }}\n  {{- end }}\n",
+    ),
+    (
+        "  resources: [groups]\n",
+        "  resources: [groups]\n  {{- with $.Values.console.impersonation.groups }}\n  resourceNames: {{ toJson . }}\n  {{- end }}\n",
+    ),
+];
 
 /// With policies, the controller writes the bundle of one registration only. It must be able to see that the others do not exist.
 const CERTIFICATES: &[(&str, &str)] = &[
@@ -158,6 +171,16 @@ pub(super) fn hub() -> Vec<(String, String)> {
             &["$.Values.rbac.aggregate"],
         ),
         copy(files::PEOPLE_ROLES, "people", &[]),
+        copy(files::CONSOLE_ACCOUNT, "console", &[CONSOLE]),
+        copy(files::CONSOLE_SERVICE, "console", &[CONSOLE]),
+        replacing(
+            copy(
+                files::CONSOLE_IMPERSONATION_ROLE,
+                "console",
+                &["and $.Values.console.enabled $.Values.console.impersonation.enabled"],
+            ),
+            IMPERSONATED,
+        ),
         replacing(
             copy(
                 files::AUTO_APPROVAL_ROLE,
@@ -188,6 +211,7 @@ pub(super) fn hub() -> Vec<(String, String)> {
             &[
                 r#"and $.Values.networkPolicies.enabled (ne $.Values.mode "policies")"#,
                 r#"and $.Values.networkPolicies.enabled (ne $.Values.mode "hub")"#,
+                "$.Values.networkPolicies.enabled",
             ],
         ),
         copy(files::POLICIES, "policies", &[POLICIES]),
@@ -198,6 +222,7 @@ pub(super) fn hub() -> Vec<(String, String)> {
             files::MONITORING_SERVICE_MONITOR,
             &[
                 r#"and $.Values.monitoring.enabled (ne $.Values.mode "policies")"#,
+                MONITORING,
                 MONITORING,
             ],
         ),

@@ -53,6 +53,13 @@ fn each_switch_is_its_overlay() {
         ),
         (json!({"ocmNames": true}), "ocm-names"),
         (json!({"placementApart": true}), "placement-apart"),
+        (json!({"console": {"enabled": true}}), "console"),
+        (
+            json!({"console": {"enabled": true, "tokens": false, "impersonation": {
+                "enabled": true, "clientCaSecret": "berth-console-proxy-ca", "allowedNames": ["berth-console-proxy"],
+            }}}),
+            "console-impersonation",
+        ),
     ] {
         assert_is(&values, &[&overlay(name)]);
     }
@@ -227,6 +234,7 @@ fn values_of_pods_reach_their_deployment() {
     });
     let values = json!({
         "size": "large", "placementApart": true, "gate": pods, "controller": pods, "placement": pods, "image": image,
+        "console": {"enabled": true, "pods": pods},
         "imagePullSecrets": [{"name": "pull"}], "commonLabels": {"cost": "fleet"},
     });
     for program in programs() {
@@ -240,7 +248,7 @@ fn values_of_pods_reach_their_deployment() {
             .iter()
             .filter(|it| it["kind"] == "Deployment")
             .collect();
-        assert_eq!(deployments.len(), 3);
+        assert_eq!(deployments.len(), 4);
         for deployment in deployments {
             let spec = &deployment["spec"];
             assert_eq!(spec["replicas"], 0);
@@ -296,7 +304,9 @@ fn sizes_grow() {
         for mode in ["webhooks", "hub"] {
             let mut before: Vec<f64> = Vec::new();
             for size in ["small", "medium", "large"] {
-                let values = json!({"mode": mode, "size": size, "placementApart": true});
+                let values = json!({
+                    "mode": mode, "size": size, "placementApart": true, "console": {"enabled": true},
+                });
                 let mut figures = Vec::new();
                 for deployment in HUB
                     .rendered(program, &values)

@@ -187,11 +187,12 @@ fn table(lines: &[Line<'_>]) -> String {
                 .to_owned();
             default = format!("[{default}]");
         }
-        let top = line.path[0];
+        let pods = pods(&line.path);
         if *key == "replicas" && first_pods.is_none() {
-            first_pods = Some(top);
+            first_pods = pods;
         }
-        if line.path.len() > 1 && is_pods(top) && first_pods.is_some_and(|first| first != top) {
+        let are_others = pods.is_some() && first_pods.is_some() && first_pods != pods;
+        if are_others && line.path.last() != pods.as_ref() {
             continue;
         }
         // A line that only opens a group is the heading of its rows.
@@ -202,7 +203,7 @@ fn table(lines: &[Line<'_>]) -> String {
         };
         let description = line.description.replace('|', "\\|");
         let description = match first_pods {
-            Some(first) if first != top && is_pods(top) => {
+            Some(first) if are_others => {
                 format!("{description} Their values are those of `{first}`.")
             }
             _ => description,
@@ -217,6 +218,11 @@ fn table(lines: &[Line<'_>]) -> String {
     text
 }
 
-fn is_pods(value: &str) -> bool {
-    ["gate", "controller", "placement", "agent"].contains(&value)
+/// The name of the pods that a value is of.
+fn pods<'a>(path: &[&'a str]) -> Option<&'a str> {
+    match path {
+        [first, ..] if ["gate", "controller", "placement", "agent"].contains(first) => Some(first),
+        [_, "pods", ..] => Some("pods"),
+        _ => None,
+    }
 }

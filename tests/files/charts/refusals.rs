@@ -30,7 +30,7 @@ fn assert_refused(chart: Chart, values: &Value, more: &[&str], sentences: &[&str
 #[test]
 fn charts_pass_lint() {
     let of_agent = json!({"clusterName": "c1"});
-    let of_hub = json!({"monitoring": {"enabled": true}, "bootstrap": {"enabled": true}});
+    let of_hub = json!({"monitoring": {"enabled": true}, "bootstrap": {"enabled": true}, "console": {"enabled": true}});
     for program in programs() {
         for (chart, values) in [
             (HUB, json!({})),
@@ -42,6 +42,25 @@ fn charts_pass_lint() {
             assert!(output.status.success(), "{program}: {said}");
         }
     }
+}
+
+/// A console with these values.
+fn of_console(mut console: Value) -> Value {
+    console["enabled"] = json!(true);
+    json!({ "console": console })
+}
+
+fn proxy() -> Value {
+    json!({"enabled": true, "clientCaSecret": "ca", "allowedNames": ["proxy"]})
+}
+
+/// A console behind a proxy, with these values in place of good ones.
+fn of_proxy(values: Value) -> Value {
+    let mut proxy = proxy();
+    for (name, value) in values.as_object().into_iter().flatten() {
+        proxy[name] = value.clone();
+    }
+    of_console(json!({"tokens": false, "impersonation": proxy}))
 }
 
 #[test]
@@ -106,6 +125,69 @@ fn contradictions_are_refused() {
         (
             json!({"featureGates": {"ManagedClusterAutoApproval": true}}),
             "featureGates.ManagedClusterAutoApproval lacks the permissions that the gate needs: set autoApproval.users instead",
+        ),
+        (
+            of_console(json!({"publicUrl": "http://console.example.com"})),
+            "console.publicUrl http://console.example.com: who reads the network would read sessions: it has to begin with https:// unless",
+        ),
+        (
+            of_console(json!({"publicUrl": "http://localhost.example.com"})),
+            "console.publicUrl http://localhost.example.com: who reads the network",
+        ),
+        (
+            of_console(json!({"insecureHttp": true, "tlsSecretName": "tls"})),
+            "console.insecureHttp has no TLS, and console.tlsSecretName is for TLS: remove one of them",
+        ),
+        (
+            of_console(json!({"oidc": {"issuerUrl": "https://login.example.com"}})),
+            "console.oidc.clientId is missing: the client ID at the provider",
+        ),
+        (
+            of_console(json!({"oidc": {"clientId": "berth", "extraScopes": ["email"]}})),
+            "console.oidc.clientId is of a provider, and console.oidc.issuerUrl is missing: set it, or remove clientId",
+        ),
+        (
+            of_proxy(json!({"clientCaSecret": ""})),
+            "console.impersonation.clientCaSecret is missing: the Secret with the CA",
+        ),
+        (
+            of_proxy(json!({"allowedNames": []})),
+            "console.impersonation.allowedNames is missing: the names in the proxy's certificate",
+        ),
+        (
+            of_proxy(json!({"usernameHeaders": []})),
+            "console.impersonation.usernameHeaders is missing",
+        ),
+        (
+            of_proxy(json!({"groupHeaders": []})),
+            "console.impersonation.groupHeaders is missing",
+        ),
+        (
+            json!({"console": {"enabled": true, "impersonation": proxy()}}),
+            "console.impersonation names every user, so nobody signs in with a token: set console.tokens to false",
+        ),
+        (
+            json!({"console": {
+                "enabled": true, "tokens": false, "impersonation": proxy(),
+                "oidc": {"issuerUrl": "https://login.example.com", "clientId": "berth"},
+            }}),
+            "console.impersonation and console.oidc both name users: remove one of them",
+        ),
+        (
+            json!({"console": {"enabled": true, "tokens": false, "impersonation": proxy(), "insecureHttp": true}}),
+            "console.impersonation needs the certificate of the proxy, and console.insecureHttp has no TLS",
+        ),
+        (
+            of_console(json!({"impersonation": {"clientCaSecret": "ca"}})),
+            "console.impersonation.clientCaSecret is of a proxy, and console.impersonation.enabled is false: set it to true",
+        ),
+        (
+            of_console(json!({"tokens": false})),
+            "console.tokens is false, and there is no other way to sign in: set it to true",
+        ),
+        (
+            of_console(json!({"pods": {"replicas": 2}})),
+            "console.pods.replicas is 2, and sessions are in the memory of one process: set it to 1",
         ),
         (
             json!({"commonLabels": {"app.kubernetes.io/name": "hub"}}),
@@ -184,6 +266,25 @@ fn typos_and_values_that_make_no_sense_are_refused() {
         (json!({"gate": {"replicas": -1}}), "replicas"),
         (json!({"registrations": {"enabled": "false"}}), "enabled"),
         (json!({"autoApproval": {"users": "alice"}}), "users"),
+        (json!({"console": {"enable": true}}), "enable"),
+        (
+            of_console(json!({"publicUrl": "console.example.com"})),
+            "publicUrl",
+        ),
+        (
+            of_console(json!({"publicUrl": "https://example.com/console"})),
+            "publicUrl",
+        ),
+        (
+            of_console(json!({"oidc": {"issuerUrl": "http://login.example.com", "clientId": "a"}})),
+            "issuerUrl",
+        ),
+        (of_proxy(json!({"allowedNames": [" "]})), "allowedNames"),
+        (of_proxy(json!({"allowedNames": ["a,b"]})), "allowedNames"),
+        (
+            of_proxy(json!({"usernameHeaders": ["X User"]})),
+            "usernameHeaders",
+        ),
     ] {
         assert_refused(HUB, &values, &[], &[BY_SCHEMA, name]);
         let said = match serde_json::from_value::<HubValues>(values) {

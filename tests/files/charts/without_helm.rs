@@ -25,12 +25,32 @@ fn the_objects_are_those_of_the_chart() {
         "affinity": {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": []}},
         "priorityClassName": "system-cluster-critical",
     });
+    let mut one = pods.clone();
+    one["replicas"] = json!(1);
     let mut all = vec![
         json!({}),
         json!({"image": {"pullPolicy": "Always"}, "imagePullSecrets": [{"name": "pull"}]}),
         json!({"commonLabels": {"team": "fleet"}, "bootstrap": {"enabled": true}}),
         json!({"crds": {"enabled": false}, "clusterProfiles": {"enabled": true}}),
         json!({"rbac": {"aggregate": false}, "gate": pods, "controller": pods}),
+        json!({"console": {"enabled": true}, "networkPolicies": {"enabled": true}}),
+        json!({"size": "large", "console": {"enabled": true, "readOnly": true, "tlsSecretName": "tls", "publicUrl": "https://c.example.com"}}),
+        json!({
+            "image": {"pullPolicy": "Always"}, "imagePullSecrets": [{"name": "pull"}], "commonLabels": {"team": "fleet"}, "size": "small",
+            "console": {"enabled": true, "insecureHttp": true, "publicUrl": "http://localhost:8090/", "pods": one},
+        }),
+        json!({"console": {"enabled": true, "tokens": false, "oidc": {
+            "issuerUrl": "https://login.example.com/realms/fleet", "clientId": "berth", "clientSecretName": "secret", "caConfigMap": "ca",
+            "extraScopes": ["email", "groups"],
+        }}}),
+        json!({"mode": "hub", "console": {"enabled": true, "oidc": {"issuerUrl": "https://login.example.com", "clientId": "berth"}}}),
+        json!({"mode": "policies", "console": {"enabled": true, "tokens": false, "impersonation": {
+            "enabled": true, "clientCaSecret": "ca", "allowedNames": ["proxy", "proxy.fleet.svc"], "groupSeparator": ",",
+            "usernameHeaders": ["X-Forwarded-Preferred-Username", "X-Forwarded-User"], "groupHeaders": ["X-Forwarded-Groups"],
+            "users": ["ada", "bob"], "groups": ["fleet"],
+        }}}),
+        // What is set of a console that is not installed has no effect.
+        json!({"console": {"readOnly": true, "tokens": false, "tlsSecretName": "tls"}}),
     ];
     for mode in ["webhooks", "policies", "policies-with-webhook", "hub"] {
         for size in ["small", "medium", "large"] {

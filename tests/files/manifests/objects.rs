@@ -11,7 +11,7 @@ use k8s_openapi::api::admissionregistration::v1alpha1::{
 };
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret, Service, ServiceAccount};
-use k8s_openapi::api::networking::v1::NetworkPolicy;
+use k8s_openapi::api::networking::v1::{Ingress, NetworkPolicy};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -51,6 +51,8 @@ fn every_file_is_in_a_kustomization() {
         "manifests/agent-monitoring",
         "manifests/overlays/placement-apart",
         "manifests/placement/debug",
+        "manifests/overlays/console",
+        "manifests/overlays/console-impersonation",
         "manifests/overlays/agent-without-admin",
         "manifests/overlays/agent-impersonation",
         "manifests/policies",
@@ -124,6 +126,7 @@ pub(crate) fn assert_is_its_kind(from: &str, object: &Value) {
         ("v1", "Service") => round_trip::<Service>(&what, object),
         ("v1", "Secret") => round_trip::<Secret>(&what, object),
         ("networking.k8s.io/v1", "NetworkPolicy") => round_trip::<NetworkPolicy>(&what, object),
+        ("networking.k8s.io/v1", "Ingress") => round_trip::<Ingress>(&what, object),
         ("v1", "ServiceAccount") => round_trip::<ServiceAccount>(&what, object),
         ("apps/v1", "Deployment") => round_trip::<Deployment>(&what, object),
         ("policy/v1", "PodDisruptionBudget") => round_trip::<PodDisruptionBudget>(&what, object),

@@ -40,18 +40,20 @@ fn kustomizations_build_the_objects() {
         ("manifests/overlays/auto-approval", 56),
         ("manifests/overlays/cluster-profiles", 58),
         ("manifests/overlays/sig-placement-decisions", 60),
-        ("manifests/overlays/network-policies", 56),
+        ("manifests/overlays/network-policies", 57),
         ("manifests/overlays/client-certificates", 54),
         ("manifests/overlays/policies", 49),
-        ("manifests/overlays/policies/monitoring", 9),
+        ("manifests/overlays/policies/monitoring", 11),
         ("manifests/overlays/policies-with-webhook", 63),
-        ("manifests/monitoring", 10),
+        ("manifests/monitoring", 12),
         ("manifests/bootstrap", 5),
         ("manifests/agent", 18),
         ("manifests/overlays/agent-without-admin", 17),
         ("manifests/overlays/agent-impersonation", 19),
         ("manifests/agent-monitoring", 10),
         ("manifests/overlays/placement-apart", 56),
+        ("manifests/overlays/console", 57),
+        ("manifests/overlays/console-impersonation", 59),
     ] {
         let Some(objects) = build(folder) else {
             eprintln!("SKIPPED: no kubectl on PATH, the kustomizations were not built");
@@ -193,8 +195,9 @@ fn with_cert_manager_the_gate_serves_what_is_mounted_and_makes_no_certificate() 
 
 pub(crate) const GATE: &str = "cluster-manager-registration-webhook";
 pub(crate) const CONTROLLER: &str = "berth-registration-controller";
+pub(crate) const CONSOLE: &str = "berth-console";
 
-fn deployment<'v>(objects: &'v [Value], name: &str) -> &'v Value {
+pub(super) fn deployment<'v>(objects: &'v [Value], name: &str) -> &'v Value {
     let is_it = |it: &&Value| it["kind"] == "Deployment" && it["metadata"]["name"] == name;
     let found = objects.iter().find(is_it);
     found.unwrap_or_else(|| panic!("no Deployment {name}"))
@@ -387,11 +390,13 @@ fn decisions_of_the_sig_are_kept_with_the_overlay_alone() {
 /// Ingress by port from anywhere, and no list for egress: both depend on the cluster.
 #[test]
 fn network_policies_open_the_ports_of_the_pods_and_no_others() {
-    let Some(objects) = build("manifests/overlays/network-policies") else {
+    let folders = ["manifests/overlays/network-policies", "manifests/console"];
+    let [Some(mut objects), Some(console)] = folders.map(build) else {
         eprintln!("SKIPPED: no kubectl on PATH, the kustomizations were not built");
         return;
     };
-    for (name, policy) in [(GATE, GATE), (CONTROLLER, CONTROLLER)] {
+    objects.extend(console);
+    for (name, policy) in [(GATE, GATE), (CONTROLLER, CONTROLLER), (CONSOLE, CONSOLE)] {
         let pods = &deployment(&objects, name)["spec"]["template"];
         let is_it = |it: &&Value| it["kind"] == "NetworkPolicy" && it["metadata"]["name"] == policy;
         let policy = objects.iter().find(is_it).expect("there is one");

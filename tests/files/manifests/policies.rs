@@ -66,8 +66,12 @@ fn without_a_gate_nobody_is_alerted_to_its_absence() {
         of_kind.collect()
     };
     let monitors = of_kind("ServiceMonitor");
-    assert_eq!(monitors.len(), 1);
-    assert_eq!(monitors[0]["metadata"]["name"], "berth-controller");
+    let mut monitors: Vec<_> = monitors
+        .iter()
+        .map(|it| it["metadata"]["name"].as_str())
+        .collect();
+    monitors.sort_unstable();
+    assert_eq!(monitors, [Some("berth-console"), Some("berth-controller")]);
     let groups = &of_kind("PrometheusRule")[0]["spec"]["groups"];
     assert_eq!(groups.as_array().map(Vec::len), Some(1));
     let rules = groups[0]["rules"].to_string();

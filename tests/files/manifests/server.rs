@@ -205,7 +205,7 @@ fn a_rolling_update_leaves_no_moment_without_a_ready_replica() {
 
 #[test]
 fn the_pods_may_do_nothing_they_need_not() {
-    for file in [DEPLOYMENT, CONTROLLER] {
+    for file in [DEPLOYMENT, CONTROLLER, "manifests/console/deployment.yaml"] {
         may_do_nothing_it_need_not(file);
     }
 }
