@@ -14,7 +14,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use self::agents::{Agents, Counting};
-use crate::doctor::{CONTROLLER, WEBHOOK};
+use crate::doctor::{CONSOLE, CONTROLLER, WEBHOOK};
 use crate::failure::CommandError;
 use crate::flags::{DocumentArgs, DocumentFormat};
 use crate::hub::{HubArgs, HubConnection};
@@ -24,9 +24,12 @@ use crate::print::Table;
 /// This program's version.
 const CLIENT: &str = concat!("v", env!("CARGO_PKG_VERSION"));
 
+/// The name of the console among the components.
+const CONSOLES: &str = "console";
+
 /// Print the versions of this program and of the hub
 ///
-/// Of the hub it prints the version of Kubernetes, image and replicas of gate and controller, and how many agents of the clusters that have
+/// Of the hub it prints the version of Kubernetes, image and replicas of gate, controller and console, and how many agents of the clusters that have
 /// joined are of which version. OCM's agents report no version. It warns if gate and controller are more than one minor version away from
 /// this program, or agents from them. Without a kubeconfig it prints the version of this program only.
 #[derive(Debug, clap::Args)]
@@ -134,7 +137,11 @@ async fn of_hub(args: &HubArgs) -> Result<Option<Hub>, CommandError> {
     };
     let answered = hub.answers().await?;
     let mut components = Vec::new();
-    for (name, deployment) in [("gate", WEBHOOK), ("controller", CONTROLLER)] {
+    for (name, deployment) in [
+        ("gate", WEBHOOK),
+        ("controller", CONTROLLER),
+        (CONSOLES, CONSOLE),
+    ] {
         let within = Some(HUB_NAMESPACE);
         let found = hub.get_value::<Deployment>(within, deployment).await?;
         components.extend(found.map(|it| component(name, deployment, &it)));
@@ -249,7 +256,8 @@ impl Hub {
     fn warnings(&self) -> Vec<String> {
         let mut warnings: Vec<_> = self.components.iter().filter_map(skew).collect();
         // Agents are served by the controller; it is upgraded with the gate.
-        let versions = self.components.iter().rev();
+        let servers = self.components.iter().filter(|it| it.name != CONSOLES);
+        let versions = servers.rev();
         let mut versions = versions.filter_map(|it| Some((it.name, it.version.as_deref()?)));
         if let (Some(agents), Some((name, version))) = (&self.agents, versions.next()) {
             warnings.extend(agents.skews(name, version));

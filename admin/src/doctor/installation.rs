@@ -7,6 +7,8 @@ use super::objects::{Container, Deployment, PodSpec};
 pub(crate) const WEBHOOK: &str = "cluster-manager-registration-webhook";
 /// The Deployment of the controller.
 pub(crate) const CONTROLLER: &str = "berth-registration-controller";
+/// The Deployment of the console.
+pub(crate) const CONSOLE: &str = "berth-console";
 /// The Deployment of OCM's controller, and of Berth's with the overlay `ocm-names`.
 pub(crate) const OCMS_CONTROLLER: &str = "cluster-manager-registration-controller";
 /// The Lease of the election.

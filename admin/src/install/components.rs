@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::facts::cluster_manager;
 use super::keep::{is_ours, is_run_by_helm};
 use super::values::{Given, to_keep};
-use crate::doctor::{CONTROLLER, WEBHOOK};
+use crate::doctor::{CONSOLE, CONTROLLER, WEBHOOK};
 use crate::failure::CommandError;
 use crate::hub::{DryRun, HubConnection, title};
 
@@ -91,9 +91,14 @@ fn parts(fleet: bool) -> Vec<Value> {
     let shared = files::AGENT_ROLES.documents();
     let mut parts: Vec<Value> = Vec::new();
     let guards = hubs.iter().flat_map(|hub| &hub.guards);
+    let console = files::CONSOLE.documents();
     let workloads = hubs.iter().flat_map(|hub| &hub.workloads);
+    let workloads = workloads.chain(&console);
     let foundation = hubs.iter().flat_map(|hub| hub.foundation.iter().rev());
     let overlays = [
+        &files::CONSOLE_SERVICE,
+        &files::CONSOLE_IMPERSONATION_ROLE,
+        &files::CONSOLE_ACCOUNT,
         &files::AUTO_APPROVAL_ROLE,
         &files::CLUSTER_PROFILES_ROLE,
         &files::SIG_PLACEMENT_DECISIONS_ROLE,
@@ -123,7 +128,7 @@ pub(super) async fn remove_namespace(hub: &HubConnection, dry_run: DryRun) -> an
         return Ok(());
     };
     let others = hub.names::<Deployment>(Some(HUB_NAMESPACE)).await?;
-    let ours = [WEBHOOK, CONTROLLER];
+    let ours = [WEBHOOK, CONTROLLER, CONSOLE];
     let others: Vec<&String> = others
         .iter()
         .filter(|it| !ours.contains(&it.as_str()))
@@ -167,6 +172,16 @@ mod tests {
         );
         let shared = "clusterrole/open-cluster-management:managedcluster:work".to_owned();
         assert!(all.contains(&shared) && !titles(true).contains(&shared));
+        let console = [
+            "deployment/berth-console",
+            "service/berth-console",
+            "serviceaccount/berth-console-sa",
+            "clusterrole/open-cluster-management:berth-console:impersonation",
+            "clusterrolebinding/open-cluster-management:berth-console:impersonation",
+        ];
+        for title in console {
+            assert!(all.iter().any(|it| it == title), "{title}: {all:?}");
+        }
         for title in &all {
             assert!(!title.starts_with("customresourcedefinition/"), "{title}");
             assert!(!title.starts_with("namespace/"), "{title}");

@@ -6,8 +6,10 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 use berth_hub::server_address;
-use berth_manifests::Mode;
+use berth_manifests::values::Console;
+use berth_manifests::{HUB_NAMESPACE, Mode};
 use berth_rules::display::Lines;
+use serde_json::json;
 
 use super::ModeFlag;
 use super::steps::Installation;
@@ -50,6 +52,9 @@ Examples:
   # A small hub: one process instead of two Deployments
   berth init --mode hub
 
+  # With the console in a pod, for users with a token of the hub
+  berth init --console
+
   # With values of the chart: replicas, resources, images of a mirror, feature gates
   berth init --values values.yaml
 
@@ -67,6 +72,9 @@ pub struct Args {
     /// Values of the chart berth-hub; '-' is standard input. Can be repeated: what a later file sets wins. An empty file sets nothing
     #[arg(long, value_name = "FILE")]
     values: Vec<PathBuf>,
+    /// Install the console in a pod, too: console.enabled of --values
+    #[arg(long)]
+    console: bool,
     /// Wait until everything is available, and the gate decides; --wait=false waits for nothing
     #[arg(long, value_name = "true|false", num_args = 0..=1, require_equals = true, default_value = "true", default_missing_value = "true", hide_default_value = true, hide_possible_values = true)]
     wait: bool,
@@ -118,7 +126,10 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
             "--image contradicts the values, which name an image, too: name it once".to_owned()
         ));
     }
-    let flags = args.foreign.values()?;
+    let mut flags = args.foreign.values()?;
+    if args.console {
+        flags.insert("console".to_owned(), json!({"enabled": true}));
+    }
     if args.output_manifests {
         let mut given = given.unwrap_or_default();
         values::merge_all(&mut given, flags);
@@ -151,6 +162,9 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
         false => "Everything is applied. 'berth doctor' says when the hub is ready.",
     };
     writeln!(io::stdout(), "{state}")?;
+    if let Some(console) = chosen.console() {
+        writeln!(io::stdout(), "\n{}", Lines(&how_to_open(console)))?;
+    }
     if args.no_token {
         return Ok(ExitCode::SUCCESS);
     }
@@ -178,4 +192,57 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
         )?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// How a user reaches the console.
+fn how_to_open(console: &Console) -> String {
+    let url = &console.public_url;
+    match console.local_port() {
+        Some(port) => format!(
+            "To open the console, run this, and open {url}:\n  kubectl -n {HUB_NAMESPACE} port-forward service/berth-console {port}:443"
+        ),
+        None => format!(
+            "The console answers at {url}: lead that address to service/berth-console in namespace {HUB_NAMESPACE}"
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_console_is_opened_through_a_forwarded_port_or_at_its_own_address() {
+        let words = |url: &str| {
+            how_to_open(&Console {
+                public_url: url.to_owned(),
+                ..Console::default()
+            })
+        };
+        let forwarded = |port: &str| {
+            format!(
+                "  kubectl -n open-cluster-management-hub port-forward service/berth-console {port}:443"
+            )
+        };
+        for (url, port) in [
+            ("https://localhost:8443", "8443"),
+            ("https://localhost/", "443"),
+            ("http://127.0.0.1:8090", "8090"),
+            ("http://[::1]", "80"),
+        ] {
+            let words = words(url);
+            assert!(words.ends_with(&forwarded(port)), "{words}");
+            assert!(words.contains(&format!("open {url}:")), "{words}");
+        }
+        for url in [
+            "https://console.example.com",
+            "https://localhost.example.com:8443",
+        ] {
+            let words = words(url);
+            assert!(
+                words.starts_with(&format!("The console answers at {url}: ")),
+                "{words}"
+            );
+        }
+    }
 }

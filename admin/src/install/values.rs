@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
-use berth_manifests::values::{HubValues, Image};
+use berth_manifests::values::{Console, HubValues, Image};
 use berth_manifests::{HUB_NAMESPACE, Hub, Mode};
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::{Map, Value, json};
@@ -193,6 +193,11 @@ impl Chosen {
 
     pub(super) fn image(&self) -> &str {
         &self.image
+    }
+
+    /// Returns the values of the console if it is installed.
+    pub(super) fn console(&self) -> Option<&Console> {
+        Some(&self.values.console).filter(|it| it.enabled)
     }
 
     /// Returns the image if flags or values name it.

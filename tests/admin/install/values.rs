@@ -15,14 +15,14 @@ const APPROVES: &str = "open-cluster-management:berth-registration:auto-approval
 const KEPT: &str = "/api/v1/namespaces/open-cluster-management-hub/configmaps/berth-values";
 
 /// Files of values.
-struct Files(TempDir);
+pub(super) struct Files(TempDir);
 
 impl Files {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
 
-    fn with(&self, name: &str, values: &Value) -> String {
+    pub(super) fn with(&self, name: &str, values: &Value) -> String {
         let path = self.0.path().join(name);
         std::fs::write(&path, values.to_string()).unwrap();
         path.to_str().unwrap().to_owned()
@@ -215,6 +215,11 @@ async fn wrong_values_are_named_and_nothing_is_changed() {
             json!({"featureGates": {"ClusterProfile": true}}),
             "--wait=false",
             "featureGates.ClusterProfile lacks the permissions that the gate needs: set clusterProfiles.enabled instead",
+        ),
+        (
+            json!({"console": {"tokens": false}}),
+            "--console",
+            "console.tokens is false, and there is no other way to sign in",
         ),
         (
             json!({"image": {"tag": "v2"}}),
