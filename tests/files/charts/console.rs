@@ -1,11 +1,14 @@
-//! The console in a pod: its flags are those of the command.
+//! The console in a pod: its flags are those of the command, and the values in its pages are values.
 
+use std::fs;
 use std::process::Command;
 
 use berth_manifests::Hub;
 use berth_manifests::values::HubValues;
 use serde_json::{Value, json};
 
+use super::helm::{HUB, programs};
+use crate::manifests::files::{documents, in_repository};
 use crate::manifests::overlays::{CONSOLE, args};
 
 /// What the command says with the arguments of the Deployment. It has no hub, which it finds out when it has read all of them.
@@ -49,4 +52,56 @@ fn the_command_takes_the_arguments_of_the_pod() {
     let (code, said) = said_with(&wrong);
     assert_eq!(code, Some(2), "{said}");
     assert!(said.contains("--max-session"), "{said}");
+}
+
+/// The YAML blocks of a page.
+fn blocks(page: &str) -> Vec<Value> {
+    let text = fs::read_to_string(in_repository(page)).expect("there is a page");
+    let blocks = text.split("```yaml\n").skip(1);
+    let blocks = blocks.filter_map(|rest| rest.split_once("```"));
+    blocks
+        .flat_map(|(block, _)| documents(page, block))
+        .collect()
+}
+
+#[test]
+fn the_values_in_the_pages_install_the_console() {
+    for (page, count) in [("docs/console.md", 1), ("docs/console-proxy.md", 1)] {
+        let blocks = blocks(page);
+        let values: Vec<_> = blocks
+            .iter()
+            .filter(|it| it["console"].is_object())
+            .collect();
+        assert_eq!(values.len(), count, "{page}");
+        for values in values {
+            let (code, said) = said_with(&values["console"]);
+            assert_eq!(code, Some(1), "{page}: {said}");
+            for program in programs() {
+                let objects = HUB.rendered(program, values);
+                assert!(args(&objects, CONSOLE).is_array(), "{page}");
+            }
+        }
+    }
+}
+
+/// The API server and the console name the same issuer and the same client.
+#[test]
+fn the_api_server_of_the_page_trusts_the_consoles_provider() {
+    let blocks = blocks("docs/console.md");
+    let server = blocks
+        .iter()
+        .find(|it| it["kind"] == "AuthenticationConfiguration");
+    let issuer = &server.expect("the API server's configuration")["jwt"][0]["issuer"];
+    let values = blocks.iter().find(|it| it["console"].is_object());
+    let oidc = &values.expect("the values")["console"]["oidc"];
+    assert_eq!(issuer["url"], oidc["issuerUrl"]);
+    assert_eq!(issuer["audiences"], json!([oidc["clientId"]]));
+    let page = fs::read_to_string(in_repository("docs/console.md")).expect("there is a page");
+    for (flag, value) in [
+        ("issuer-url", &oidc["issuerUrl"]),
+        ("client-id", &oidc["clientId"]),
+    ] {
+        let flag = format!("--oidc-{flag}={}", value.as_str().expect("a text"));
+        assert!(page.contains(&flag), "{flag}");
+    }
 }
