@@ -8,7 +8,7 @@ use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Namespace, Secret};
 use serde_json::Value;
 
-use crate::doctor::{CONTROLLER, OCMS_CONTROLLER, WEBHOOK};
+use crate::doctor::{CONSOLE, CONTROLLER, OCMS_CONTROLLER, WEBHOOK};
 use crate::failure::CommandError;
 use crate::hub::{HubConnection, title};
 use crate::join::objects::{DEPLOYMENT, HUB_SECRET, NAMESPACE, cluster_of};
@@ -109,6 +109,7 @@ async fn deployments(hub: &HubConnection) -> Result<Vec<Value>, CommandError> {
         CONTROLLER,
         OCMS_CONTROLLER,
         "berth-placement-controller",
+        CONSOLE,
     ];
     let mut found = Vec::new();
     for name in names {

@@ -13,10 +13,12 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::facts::{Facts, Standing};
+use super::keep::is_ours;
 use super::preview::{Change, Judge, Planned};
 use super::refusals::refusals;
 use super::rollout::{selector, waits_for};
 use super::values::{Chosen, is_kept};
+use crate::doctor::CONSOLE;
 use crate::failure::CommandError;
 use crate::hub::{DryRun, Filter, HubConnection, title};
 use crate::progress::Progress;
@@ -79,6 +81,12 @@ impl Installation<'_> {
                 self.hub.server()
             ))
             .into());
+        }
+        if has_another_console(&facts, &plan) {
+            writeln!(
+                io::stderr(),
+                "Note: deployment/{CONSOLE} stays as it is, with its image: the values do not have it. To take it over: berth init --console"
+            )?;
         }
         let kubernetes = facts.version.map_or_else(String::new, |(major, minor)| {
             format!(" (Kubernetes {major}.{minor})")
@@ -338,6 +346,13 @@ impl Waiting {
         })
         .await
     }
+}
+
+/// Returns true if the hub has a console that is neither installed nor removed, such as one of `kubectl apply -k`.
+fn has_another_console(facts: &Facts, plan: &[Planned]) -> bool {
+    let is_console =
+        |it: &Planned| is_workload(&it.object) && it.object["metadata"]["name"] == CONSOLE;
+    facts.deployment(CONSOLE).is_some_and(is_ours) && !plan.iter().any(is_console)
 }
 
 fn is_definition(object: &Value) -> bool {

@@ -216,4 +216,24 @@ async fn with_impersonation_the_console_acts_as_users_in_groups_and_as_itself_it
     assert!(output.ok().contains(words), "{output:?}");
     assert_eq!(code(&admin, ROLE).await, 404);
     assert_eq!(container(&admin).await["args"].as_array().unwrap().len(), 3);
+
+    // Without the console it goes, too. One that somebody else has applied stays.
+    let none = files.with("none.yaml", &json!({}));
+    let output = init(&admin, &["--values", &none]).await;
+    let words = "deployment/berth-console deleted";
+    assert!(output.ok().contains(words), "{output:?}");
+    let note =
+        "Note: deployment/berth-console stays as it is, with its image: the values do not have it";
+    assert!(!output.stderr.contains(note), "{output:?}");
+    let applied = &berth_manifests::files::CONSOLE.documents()[0];
+    eventually("an end of the former Deployment", async || {
+        let path = format!("{HUB}/deployments/berth-console");
+        when(code(&admin, &path).await, |it| *it == 404)
+    })
+    .await;
+    let deployments = format!("{HUB}/deployments");
+    admin.post(&deployments, applied).await.unwrap().ok();
+    let output = init(&admin, &["--values", &none]).await;
+    assert!(output.stderr.contains(note), "{output:?}");
+    assert_eq!(container(&admin).await["image"], "berth");
 }

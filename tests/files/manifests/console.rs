@@ -136,6 +136,37 @@ fn the_console_has_one_replica_and_a_service_that_leads_to_it() {
     assert!(objects.iter().all(|it| it["kind"] != "PodDisruptionBudget"));
 }
 
+#[test]
+fn prometheus_scrapes_the_console() {
+    let [Some(console), Some(monitoring)] =
+        ["manifests/console", "manifests/monitoring"].map(build)
+    else {
+        eprintln!("SKIPPED: no kubectl on PATH, the kustomizations were not built");
+        return;
+    };
+    let find = |kind: &str, name: &str| {
+        let is_it = |it: &&Value| it["kind"] == kind && it["metadata"]["name"] == name;
+        let found = monitoring.iter().find(is_it);
+        found.unwrap_or_else(|| panic!("no {kind} {name}")).clone()
+    };
+    let (service, monitor) = (
+        find("Service", "berth-console-metrics"),
+        find("ServiceMonitor", CONSOLE),
+    );
+    let template = &deployment(&console, CONSOLE)["spec"]["template"];
+    let labels = &template["metadata"]["labels"];
+    assert_eq!(service["spec"]["selector"], *labels);
+    let port = &service["spec"]["ports"][0];
+    let ports = template["spec"]["containers"][0]["ports"].as_array();
+    let target = json!({"name": port["targetPort"], "containerPort": 8080});
+    assert!(ports.expect("ports").contains(&target));
+    let selected = &monitor["spec"]["selector"]["matchLabels"]["app"];
+    assert_eq!(service["metadata"]["labels"]["app"], *selected);
+    let endpoint = &monitor["spec"]["endpoints"][0];
+    assert_eq!(endpoint["port"], port["name"]);
+    assert_eq!(endpoint["relabelings"][0]["replacement"], CONSOLE);
+}
+
 /// Both lead to a port of the Service, at one host, over TLS.
 #[test]
 fn the_examples_lead_to_the_console() {
