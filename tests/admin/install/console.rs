@@ -93,6 +93,18 @@ async fn the_account_of_the_console_may_do_nothing() {
     let why = answer.refused(403, "Forbidden");
     assert!(why.contains(&cannot_impersonate()), "{why}");
 
+    // The API server takes a pod with all that can be mounted.
+    let oidc = json!({
+        "issuerUrl": "https://login.example.com", "clientId": "berth", "clientSecretName": "oidc", "caConfigMap": "ca",
+        "extraScopes": ["email"],
+    });
+    let values = json!({"console": {"enabled": true, "tokens": false, "tlsSecretName": "tls", "oidc": oidc}});
+    let files = Files::new();
+    let values = files.with("oidc.yaml", &values);
+    let output = init(&admin, &["--values", &values, "--dry-run=server"]).await;
+    let words = "deployment/berth-console configured (";
+    assert!(output.ok().contains(words), "{output:?}");
+
     // It stays without the flag, and goes with the hub.
     let output = init(&admin, &["--dry-run=server"]).await;
     let words = "deployment/berth-console unchanged (server dry run)";
