@@ -1,5 +1,5 @@
 // Why a placement selects its clusters, what a changed one would select, and the change. Needs CONSOLE, CONSOLE_DEV, BERTH and
-// KUBECONFIG as run.mjs does, and the placement app in team-a, which selects one of the clusters c1, c2 and c3 of the set prod.
+// KUBECONFIG as run.mjs does, and the placement app of the namespace TEAM, which selects one of three clusters, with C1 and C3, of a set.
 import assert from "node:assert/strict";
 import { berth, env, looks, play, said, tab } from "./person.mjs";
 

@@ -1,5 +1,5 @@
 // Clusters are chosen in the table and moved into a set, the set is bound to a namespace, and a cluster is labelled. Needs CONSOLE, CONSOLE_DEV (of a user who
-// lacks only what the gate asks for), the clusters c1, c2 and c3, the set prod, and the namespace team-a.
+// lacks only what the gate asks for), the clusters C1, C2 and C3, the set SET, the namespace TEAM, and LOST, which is no namespace.
 import assert from "node:assert/strict";
 import { env, looks, play, said, tab } from "./person.mjs";
 
@@ -16,6 +16,7 @@ async function isRefused() {
   const page = await tab();
   await page.goto(env("CONSOLE_DEV"));
   await page.getByRole("link", { name: "Clusters", exact: true }).click();
+  await page.getByLabel("Search clusters").fill(C1.slice(0, -2));
   await page.getByLabel(`Choose ${C1}`).click();
   await page.getByLabel("Move into a set").selectOption(SET);
   await dialog(page).getByText(`cannot add/remove a ManagedCluster to/from ManagedClusterSet "${SET}"`).first().waitFor();
@@ -32,8 +33,8 @@ async function moves(page) {
   await prod(page).getByText("It has no cluster.").waitFor();
   await page.keyboard.press("g");
   await page.keyboard.press("c");
-  await page.getByRole("link", { name: C1, exact: true }).waitFor();
   await page.getByLabel("Search clusters").fill(C1.slice(0, -2));
+  await page.getByRole("link", { name: C1, exact: true }).waitFor();
   await page.waitForURL(/q=/);
   await page.getByRole("heading", { name: "Clusters" }).click();
   // By keys, and by the mouse.

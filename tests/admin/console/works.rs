@@ -9,12 +9,21 @@ use berth_testkit::cluster::{Person, fresh, rule};
 
 const CLUSTER_GROUP: &str = "cluster.open-cluster-management.io";
 const WORK_GROUP: &str = "work.open-cluster-management.io";
-const SETS: &str =
-    "/apis/work.open-cluster-management.io/v1alpha1/namespaces/team-a/manifestworkreplicasets";
 const REPLICAS: &str = "spec.replicas: prescribed 3, found 5 (written by kubectl-edit)";
+
+/// What [`furnish`] has made.
+struct Furnished {
+    team: String,
+    /// Two whose works differ, and one whose work is not applied.
+    clusters: [String; 3],
+}
 
 fn works(cluster: &str) -> String {
     format!("/apis/{WORK_GROUP}/v1/namespaces/{cluster}/manifestworks")
+}
+
+fn sets(team: &str) -> String {
+    format!("/apis/{WORK_GROUP}/v1alpha1/namespaces/{team}/manifestworkreplicasets")
 }
 
 fn manifest() -> Value {
@@ -48,22 +57,27 @@ async fn reports(admin: &Person, cluster: &str, name: &str, status: &Value) {
     admin.merge(&path, status).await.unwrap().ok();
 }
 
-/// A hub with the clusters c1, c2 and c3, whose works differ, and the replica set team-a/web, which waits for an approval.
-async fn furnish(house: &House<impl std::ops::Deref<Target = berth_testkit::cluster::Cluster>>) {
+/// Makes clusters with works, and the replica set web of a team, which waits for an approval of the first cluster.
+async fn furnish(
+    house: &House<impl std::ops::Deref<Target = berth_testkit::cluster::Cluster>>,
+) -> Furnished {
     let admin = &house.admin;
-    let label = [("cluster.open-cluster-management.io/clusterset", "prod")];
-    house.berth("create clusterset prod").await.ok();
-    let namespace = berth_testkit::objects::namespace("team-a");
+    let (team, prod, all) = (fresh("team"), fresh("prod"), fresh("worked"));
+    let clusters = [1, 2, 3].map(|it| format!("{all}-{it}"));
+    let [c1, c2, c3] = &clusters;
+    let label = [("cluster.open-cluster-management.io/clusterset", &*prod)];
+    house.berth(&format!("create clusterset {prod}")).await.ok();
+    let namespace = berth_testkit::objects::namespace(&team);
     let made = admin.post("/api/v1/namespaces", &namespace).await;
     made.unwrap().ok();
-    for name in ["c1", "c2", "c3"] {
+    for name in &clusters {
         house.managed_cluster(name, &label).await;
     }
     for line in [
-        "accept c1 c2 c3".to_owned(),
-        "clusterset bind prod -n team-a".to_owned(),
+        format!("accept {c1} {c2} {c3}"),
+        format!("clusterset bind {prod} -n {team}"),
         format!(
-            "create placement app -n team-a --tolerations {CLUSTER_GROUP}/unreachable,{CLUSTER_GROUP}/unavailable"
+            "create placement app -n {team} --tolerations {CLUSTER_GROUP}/unreachable,{CLUSTER_GROUP}/unavailable"
         ),
     ] {
         house.berth(&line).await.ok();
@@ -76,9 +90,9 @@ async fn furnish(house: &House<impl std::ops::Deref<Target = berth_testkit::clus
     let refused = "Failed to apply manifest: namespaces \"shop\" not found";
     let refused = [condition("Applied", "False", refused)];
     for (cluster, conditions) in [
-        ("c1", &drifted[..]),
-        ("c2", &drifted[..]),
-        ("c3", &refused[..]),
+        (c1, &drifted[..]),
+        (c2, &drifted[..]),
+        (c3, &refused[..]),
     ] {
         let path = format!("/api/v1/namespaces/{cluster}");
         house.once(&path, "its namespace", |_| true).await;
@@ -101,11 +115,14 @@ async fn furnish(house: &House<impl std::ops::Deref<Target = berth_testkit::clus
             "manifestWorkTemplate": {"workload": {"manifests": [manifest()]}},
         },
     });
-    admin.post(SETS, &set).await.unwrap().ok();
-    let waits = |it: &Value| it["status"]["conditions"].to_string().contains("c1; ");
+    let sets = sets(&team);
+    admin.post(&sets, &set).await.unwrap().ok();
+    let named = format!("{c1}; ");
+    let waits = |it: &Value| it["status"]["conditions"].to_string().contains(&named);
     house
-        .once(&format!("{SETS}/web"), "a step waits", waits)
+        .once(&format!("{sets}/web"), "a step waits", waits)
         .await;
+    Furnished { team, clusters }
 }
 
 /// Somebody who may read all of it, and change nothing.
@@ -134,7 +151,8 @@ async fn a_person_looks_at_works_and_approves_a_step() {
         return;
     };
     let (house, _berth) = House::placing().await;
-    furnish(&house).await;
+    let made = furnish(&house).await;
+    let [c1, c2, c3] = &made.clusters;
     let dev = reader(&house, &["manifestworks", "manifestworkreplicasets"]).await;
     let (of_ada, of_dev) = (Console::start(&house.admin, &[]), Console::start(&dev, &[]));
     let file = web.join("tests/works.mjs");
@@ -144,17 +162,21 @@ async fn a_person_looks_at_works_and_approves_a_step() {
         ("CONSOLE_DEV", &*dev),
         ("BERTH", berth_testkit::program().to_str().unwrap()),
         ("KUBECONFIG", house.admin.kubeconfig.to_str().unwrap()),
+        ("TEAM", &*made.team),
+        ("C1", &**c1),
+        ("C2", &**c2),
+        ("C3", &**c3),
     ];
-    // The agent of c1 applies what was approved.
+    // The agent of the first cluster applies what was approved.
     let agent = async {
-        let path = format!("{}/web", works("c1"));
+        let path = format!("{}/web", works(c1));
         house.once(&path, "it was approved", |_| true).await;
         let well = [
             condition("Applied", "True", ""),
             condition("Available", "True", ""),
             condition("Progressing", "False", ""),
         ];
-        reports(&house.admin, "c1", "web", &status(&well, &well)).await;
+        reports(&house.admin, c1, "web", &status(&well, &well)).await;
     };
     let played = play(&file, &variables);
     tokio::pin!(played);
@@ -167,10 +189,11 @@ async fn a_person_looks_at_works_and_approves_a_step() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_approval_is_of_the_step_that_was_shown_and_of_who_may_change_the_set() {
     let (house, _berth) = House::placing().await;
-    furnish(&house).await;
+    let Furnished { team, .. } = furnish(&house).await;
+    let set = format!("{}/web", sets(&team));
     let console = blocking(|| Console::start(&house.admin, &[]));
     let cookie = blocking(|| console.sign_in());
-    let path = |act: &str| format!("/api/replicasets/team-a/web/{act}");
+    let path = |act: &str| format!("/api/replicasets/{team}/web/{act}");
     let write = |console: &Console, cookie: &str, act: &str, body: Value| {
         blocking(|| console.write(cookie, &path(act), &body))
     };
@@ -182,10 +205,10 @@ async fn an_approval_is_of_the_step_that_was_shown_and_of_who_may_change_the_set
     assert!(shown.as_str().unwrap().ends_with(":app=1"), "{shown}");
     assert_eq!(
         tried.body["command"],
-        "berth approve replicaset -n team-a web"
+        format!("berth approve replicaset -n {team} web")
     );
     let annotations = async || {
-        let set = house.admin.get(&format!("{SETS}/web")).await.unwrap();
+        let set = house.admin.get(&set).await.unwrap();
         set.ok()["metadata"]["annotations"].to_string()
     };
     // Without what was shown, and with another step.
@@ -219,11 +242,12 @@ async fn an_approval_is_of_the_step_that_was_shown_and_of_who_may_change_the_set
     let role = "open-cluster-management:berth:work-edit";
     assert_eq!(missing["role"], role, "{missing}");
     let command = missing["command"].as_str().unwrap();
-    assert!(command.contains("-n team-a"), "{command}");
+    assert!(command.contains(&format!("-n {team}")), "{command}");
     // What may not be listed is said; the rest is shown.
-    let mut screen = blocking(|| of_dev.events(&cookie, "screen=works"));
+    let mut screen = blocking(|| of_dev.events(&cookie, &format!("screen=works&q={team}")));
     let answer = blocking(|| screen.until("answer", |_| true));
-    assert_eq!(answer["sets"][0]["name"], "web", "{answer}");
+    let mut shown = answer["sets"].as_array().unwrap().iter();
+    assert!(shown.any(|it| it["namespace"] == *team), "{answer}");
     let notes = answer["notes"].to_string();
     assert!(notes.contains("ManifestWorks cannot be shown"), "{notes}");
     let read_only = blocking(|| Console::start(&house.admin, &["--read-only"]));
