@@ -8,14 +8,19 @@ import { change, clusterPath, params } from "../router";
 import { Ago } from "../time";
 
 interface Visit {
-  /** The newest entry that was shown, by the hub's clock. */
-  newest: string;
+  /** The time of the newest entry that was shown, by the hub's clock. */
+  newest: number;
+  /** The entries that were shown at last. */
+  shown: Set<string>;
   /** When the page was left, by the browser's clock. */
   left: string;
 }
 
 /** The last visit of this tab. Nothing is kept beyond the tab. */
 const last = signal<Visit | undefined>(undefined);
+
+/** Conditions and writes have times in whole seconds: what happened right after the newest entry may seem to be older than it. */
+const PRECISION = 1_000;
 
 const FILTERS = ["cluster", "set", "kind", "reason"] as const;
 
@@ -25,12 +30,15 @@ export function Timeline() {
   useCommand("kubectl get events.events.k8s.io -A");
   // The line stays where it was when the page was opened, or the tab was looked at again.
   const visit = useSignal(last.peek());
-  const newest = useRef<string | undefined>(undefined);
-  const seen = answered.answer.value?.entries[0]?.at;
-  if (seen !== undefined && (newest.current === undefined || Date.parse(seen) > Date.parse(newest.current))) newest.current = seen;
+  const newest = useRef<number | undefined>(undefined);
+  const shown = useRef<TimelineEntry[]>([]);
+  shown.current = answered.answer.value?.entries ?? shown.current;
+  const seen = shown.current[0];
+  if (seen) newest.current = Math.max(newest.current ?? 0, Date.parse(seen.at));
   useEffect(() => {
     const leave = () => {
-      if (newest.current !== undefined) last.value = { newest: newest.current, left: new Date().toISOString() };
+      if (newest.current === undefined) return;
+      last.value = { newest: newest.current, shown: new Set(shown.current.map((it) => it.id)), left: new Date().toISOString() };
     };
     const turn = () => (document.visibilityState === "hidden" ? leave() : (visit.value = last.value));
     document.addEventListener("visibilitychange", turn);
@@ -92,8 +100,12 @@ function Choice({ title, name, value, facets = [] }: { title: string; name: stri
 }
 
 function All({ it, visit }: { it: TimelineAnswer; visit: Visit | undefined }) {
-  const isNew = (entry: TimelineEntry) => visit !== undefined && Date.parse(entry.at) > Date.parse(visit.newest);
-  const fresh = it.entries.filter(isNew).length;
+  const isNew = (entry: TimelineEntry) => {
+    if (visit === undefined) return false;
+    const later = Date.parse(entry.at) - visit.newest;
+    return later > 0 || (later >= -PRECISION && !visit.shown.has(entry.id));
+  };
+  const fresh = it.entries.filter(isNew);
   return (
     <>
       <Notes notes={it.notes} />
@@ -111,13 +123,11 @@ function All({ it, visit }: { it: TimelineAnswer; visit: Visit | undefined }) {
       )}
       {it.matched > 0 && (
         <ol class="happened">
-          {it.entries.slice(0, fresh).map((entry) => (
+          {fresh.map((entry) => (
             <Entry key={entry.id} it={entry} fresh />
           ))}
-          {visit && <Line key="line" visit={visit} text={fresh === 0 ? "Nothing new" : `${fresh} new`} />}
-          {it.entries.slice(fresh).map((entry) => (
-            <Entry key={entry.id} it={entry} fresh={false} />
-          ))}
+          {visit && <Line key="line" visit={visit} text={fresh.length === 0 ? "Nothing new" : `${fresh.length} new`} />}
+          {it.entries.map((entry) => !isNew(entry) && <Entry key={entry.id} it={entry} fresh={false} />)}
         </ol>
       )}
       {it.matched > it.entries.length && (
