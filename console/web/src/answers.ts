@@ -156,12 +156,6 @@ export interface ClusterRow {
   why: string;
 }
 
-/** `POST /api/session`: trades the one-time code for a cookie. */
-export interface CodeRequest {
-  /** The code of the address that the terminal prints. */
-  code: string;
-}
-
 /** A Deployment of the hub. */
 export interface ComponentAnswer {
   /** Available replicas. */
@@ -791,10 +785,14 @@ export interface SessionAnswer {
   readOnly: boolean;
   /** The URL of the hub's API server. */
   server: string;
+  /** When the user's token ends, if it says so. */
+  until?: string;
   /** The user's name at the hub. Left out if the hub does not tell it. */
   user?: string;
   /** The version of Berth. */
   version: string;
+  /** How the user has signed in. */
+  way: Way;
 }
 
 /** A ManagedClusterSet that the cluster belongs to. */
@@ -863,6 +861,22 @@ export interface Share {
 
 /** One of the two sides. */
 export type Side = "hub" | "agent";
+
+/** `GET /api/sign-in`: how users sign in. */
+export interface SignInAnswer {
+  /** The OpenID provider. */
+  issuer?: string;
+  /** The ways, the best first. */
+  ways: Way[];
+}
+
+/** `POST /api/session`: trades a code or a token for a cookie. One of them is given. */
+export interface SignInRequest {
+  /** The code of the address that the terminal prints. */
+  code?: string;
+  /** A token of the hub. */
+  token?: string;
+}
 
 /** What became of the template in a cluster. */
 export type Stage = "failed" | "timedOut" | "working" | "soaking" | "waiting" | "leaving" | "done";
@@ -1003,6 +1017,9 @@ export interface TimelineEntry {
 
 /** Where an entry is from. */
 export type TimelineSource = "event" | "condition" | "write";
+
+/** A way to sign in. */
+export type Way = "code" | "token" | "oidc" | "proxy";
 
 /** The answer of what-if. */
 export interface WhatIfAnswer {

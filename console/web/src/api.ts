@@ -9,8 +9,14 @@ export class Refused extends Error {
   }
 }
 
+/** The route of the session. */
+export const SESSION = "/api/session";
+
 /** The signed-in user. `undefined`: not known yet; `null`: nobody. */
 export const session = signal<SessionAnswer | null | undefined>(undefined);
+
+/** The session of the page has ended, and the user is asked to sign in again. What is shown and typed stays. */
+export const ended = signal(false);
 
 const UNREACHED: Failure = {
   code: 0,
@@ -19,24 +25,43 @@ const UNREACHED: Failure = {
   remedy: "See whether berth console still runs in its terminal.",
 };
 
-/** Sends a request. A refusal is thrown. */
-export async function request(method: "GET" | "POST" | "DELETE", path: string, body?: unknown, signal?: AbortSignal): Promise<Response> {
+type Method = "GET" | "POST" | "DELETE";
+
+/** Sends a request. A refusal is thrown. If the session has ended, the request is sent once more after the next sign-in. */
+export async function request(method: Method, path: string, body?: unknown, signal?: AbortSignal): Promise<Response> {
+  for (;;) {
+    const response = await send(method, path, body, signal);
+    if (response.ok) return response;
+    const refused = await refusal(response);
+    if (refused.code !== 401 || path === SESSION || !session.value) throw new Refused(refused);
+    // Without a session the server does nothing, so that what is sent again is done once.
+    ended.value = true;
+    await nextSignIn(signal);
+  }
+}
+
+/** Waits for the next sign-in. */
+function nextSignIn(closed?: AbortSignal): Promise<void> {
+  return new Promise((done, fail) => {
+    const stop = ended.subscribe((still) => {
+      if (!still) done(queueMicrotask(() => stop()));
+    });
+    closed?.addEventListener("abort", () => (stop(), fail(new Refused(UNREACHED))), { once: true });
+  });
+}
+
+async function send(method: Method, path: string, body?: unknown, signal?: AbortSignal): Promise<Response> {
   const init: RequestInit = { method, credentials: "same-origin", headers: {}, signal: signal ?? null };
   if (method !== "GET") init.headers = { "X-Berth-Console": "1", "Content-Type": "application/json" };
   if (body !== undefined) init.body = JSON.stringify(body);
-  let response: Response;
   try {
-    response = await fetch(path, init);
+    return await fetch(path, init);
   } catch {
     throw new Refused(UNREACHED);
   }
-  if (response.ok) return response;
-  const refused = await refusal(response);
-  if (refused.code === 401) session.value = null;
-  throw new Refused(refused);
 }
 
-export async function call<T>(method: "GET" | "POST" | "DELETE", path: string, body?: unknown): Promise<T> {
+export async function call<T>(method: Method, path: string, body?: unknown): Promise<T> {
   const response = await request(method, path, body);
   return response.status === 204 ? (undefined as T) : ((await response.json()) as T);
 }
@@ -53,42 +78,4 @@ async function refusal(response: Response): Promise<Failure> {
 export function failureOf(error: unknown): Failure {
   if (error instanceof Refused) return error.failure;
   return { code: 0, reason: "Failed", message: String(error) };
-}
-
-/** Signs in with the code of the address, if it has one, and asks who the user is. */
-export async function begin(): Promise<Failure | undefined> {
-  const code = new URLSearchParams(location.hash.slice(1)).get("code");
-  if (code !== null) {
-    // The code must not stay in the history.
-    history.replaceState(history.state, "", location.pathname + location.search);
-    const failure = await signIn(code);
-    if (failure) return failure;
-  }
-  try {
-    session.value = await call<SessionAnswer>("GET", "/api/session");
-    return undefined;
-  } catch (error) {
-    session.value = null;
-    const failure = failureOf(error);
-    return failure.code === 401 ? undefined : failure;
-  }
-}
-
-export async function signIn(code: string): Promise<Failure | undefined> {
-  try {
-    await call("POST", "/api/session", { code });
-    session.value = await call<SessionAnswer>("GET", "/api/session");
-    return undefined;
-  } catch (error) {
-    session.value = null;
-    return failureOf(error);
-  }
-}
-
-export async function signOut(): Promise<void> {
-  try {
-    await call("DELETE", "/api/session");
-  } finally {
-    session.value = null;
-  }
 }

@@ -3,19 +3,24 @@ import { useSignal } from "@preact/signals";
 import { render } from "preact";
 import { useEffect } from "preact/hooks";
 import type { Failure } from "./answers";
-import { begin, session } from "./api";
+import { ended, session } from "./api";
 import { Questions } from "./ask";
 import { Help } from "./help";
 import { onKeys } from "./keys";
 import { Empty, Loading, told } from "./parts";
 import { follow, go, path } from "./router";
 import { HOME, SCREENS, shown } from "./screens";
-import { SignIn } from "./screens/signin";
+import { SignIn, SignInAgain } from "./screens/signin";
+import { begin } from "./session";
 
 function Page() {
   const failure = useSignal<Failure | undefined>(undefined);
   useEffect(() => {
-    void begin().then((it) => (failure.value = it));
+    const start = () => void begin().then((it) => (failure.value = it));
+    // The address that the terminal prints may be opened in this tab.
+    addEventListener("hashchange", start);
+    start();
+    return () => removeEventListener("hashchange", start);
   }, []);
   if (session.value === undefined) return <Loading />;
   if (session.value === null) return <SignIn failure={failure.value} />;
@@ -71,6 +76,7 @@ function Frame() {
       </p>
       <Questions />
       {help.value && <Help ends={() => (help.value = false)} />}
+      {ended.value && <SignInAgain />}
     </div>
   );
 }

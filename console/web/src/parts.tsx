@@ -3,6 +3,7 @@ import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useRef } from "preact/hooks";
 import type { Failure, HubAnswer, Missing, State } from "./answers";
+import { ended } from "./api";
 import { change, params } from "./router";
 import { link } from "./stream";
 import { Ago } from "./time";
@@ -92,6 +93,7 @@ export function Notes({ notes }: { notes: string[] }) {
 
 /** Says what is not fresh, and since when. Nothing if all is well. */
 export function Freshness({ hub }: { hub: HubAnswer | undefined }) {
+  if (ended.value) return null;
   const refused = link.value.refused;
   if (refused) {
     return (

@@ -38,7 +38,7 @@ async function follow(path: string, handlers: Handlers, closed: AbortSignal): Pr
     } catch (error) {
       if (error instanceof Refused && error.failure.code !== 0) refused = failureOf(error);
     }
-    // Without a session the sign-in is shown.
+    // After the sign-out the sign-in is shown.
     if (closed.aborted || refused?.code === 401) return;
     const since = link.value.lost ? link.value.since : Date.now();
     link.value = { lost: true, since, refused };

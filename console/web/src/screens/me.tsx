@@ -1,15 +1,30 @@
 // Who the user is at the hub.
-import { session, signOut } from "../api";
+import type { ComponentChildren } from "preact";
+import type { Way } from "../answers";
+import { session } from "../api";
 import { Command } from "../parts";
+import { signOut } from "../session";
+import { Until } from "../time";
+
+/** How the user has signed in, and as what the console asks the hub. */
+const WAYS: Record<Way, [string, string]> = {
+  code: ["by the code of the terminal", "with this user's kubeconfig"],
+  token: ["with a token", "with this user's token"],
+  oidc: ["at the OpenID provider", "with this user's token"],
+  proxy: ["at the proxy before the console", "by impersonation"],
+};
 
 export function Me() {
   const me = session.value;
   if (!me) return null;
-  const rows: [string, string][] = [
+  const [by, as] = WAYS[me.way];
+  const rows: [string, ComponentChildren][] = [
     ["User", me.user ?? "the hub does not tell"],
     ["Groups", me.groups.join(", ") || "none"],
+    ["Signed in", by],
+    ["Until", me.until ? <Until at={me.until} /> : "you sign out, or 12 hours without use"],
     ["Hub", me.server],
-    ["Context", me.context ?? "the current one of the kubeconfig"],
+    ...(me.way === "code" ? [["Context", me.context ?? "the current one of the kubeconfig"] satisfies [string, string]] : []),
     ["Writes", me.readOnly ? "none: the console was started with --read-only" : "what your permissions allow"],
     ["Berth", me.version],
   ];
@@ -30,7 +45,7 @@ export function Me() {
             </div>
           ))}
         </dl>
-        <p class="hint">The console asks the hub as this user, with this user's kubeconfig, and has no permissions of its own. May you do something?</p>
+        <p class="hint">The console asks the hub as this user, {as}, and has no permissions of its own. May you do something?</p>
         <Command text="berth can-i accept NAME" />
       </section>
     </section>
