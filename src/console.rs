@@ -7,12 +7,13 @@ use tokio::runtime::Builder;
 
 use crate::common::LogArgs;
 
+// The last description counts.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
-    console: ConsoleArgs,
-    #[command(flatten)]
     logs: LogArgs,
+    #[command(flatten)]
+    console: ConsoleArgs,
 }
 
 /// Runs the console until it is stopped.

@@ -18,7 +18,7 @@ pub(crate) enum Entry {
     /// One user, by the code that the terminal prints.
     Code(Arc<App>),
     /// Each user with a token of the hub, pasted or of a provider.
-    Users(Users),
+    Users(Box<Users>),
     /// Each user by the name that an authenticating proxy gives.
     Proxy(Proxy),
 }

@@ -48,7 +48,7 @@ pub(crate) struct Foreign {
 const HOST_REFUSED: Foreign = Foreign {
     code: StatusCode::MISDIRECTED_REQUEST,
     reason: "ForeignHost",
-    message: "the Host of the request is not the address that berth console listens on: open the address that it printed",
+    message: "the Host of the request is not an address of this console: open the one that berth console printed, or that of --public-url",
 };
 const ORIGIN_REFUSED: Foreign = Foreign {
     code: StatusCode::FORBIDDEN,

@@ -129,13 +129,8 @@ async fn entry(args: &PublicArgs, hub: &HubArgs, settings: Settings) -> anyhow::
     });
     let login = Cookie::of_login(url.is_https());
     let takes_tokens = !args.without_tokens;
-    Ok(Entry::Users(Users::new(
-        hub,
-        takes_tokens,
-        provider,
-        settings,
-        login,
-    )))
+    let users = Users::new(hub, takes_tokens, provider, settings, login);
+    Ok(Entry::Users(Box::new(users)))
 }
 
 /// The TLS configuration, which is reloaded; `None` for plain HTTP.

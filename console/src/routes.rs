@@ -94,8 +94,13 @@ async fn with_session(State(server): State<Arc<Server>>, request: Request, next:
         Ok((session, user)) => {
             parts.extensions.insert(session);
             parts.extensions.insert(Arc::clone(&user.app));
+            let ended = user.app.tasks.end.clone();
             parts.extensions.insert(user);
-            next.run(Request::from_parts(parts, body)).await
+            // What the request waits for may have ended with the session.
+            tokio::select! {
+                response = next.run(Request::from_parts(parts, body)) => response,
+                () = ended.cancelled() => server.not_signed_in().into_response(),
+            }
         }
         Err(refused) => refused.into_response(),
     }

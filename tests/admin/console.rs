@@ -2,6 +2,7 @@
 
 mod browser;
 mod health;
+mod many;
 mod placements;
 mod sets;
 mod timeline;
@@ -29,11 +30,21 @@ struct Console {
     child: Child,
     stdin: ChildStdin,
     stdout: BufReader<ChildStdout>,
-    host: String,
+    port: Port,
     code: String,
 }
 
+/// A console's port, by plain HTTP.
+#[derive(Clone, Default)]
+struct Port {
+    /// Where it listens.
+    address: String,
+    /// The name by which it is asked.
+    host: String,
+}
+
 /// A response: its code, its head, and its body.
+#[derive(Debug)]
 struct Answer {
     code: u16,
     head: String,
@@ -52,7 +63,7 @@ impl Console {
             stdin: child.stdin.take().unwrap(),
             stdout: BufReader::new(child.stdout.take().unwrap()),
             child,
-            host: String::new(),
+            port: Port::default(),
             code: String::new(),
         };
         console.read_address();
@@ -68,7 +79,11 @@ impl Console {
         }
         let address = line.trim().strip_prefix("http://").unwrap();
         let (host, code) = address.split_once("/#code=").unwrap();
-        (self.host, self.code) = (host.to_owned(), code.to_owned());
+        code.clone_into(&mut self.code);
+        self.port = Port {
+            address: host.to_owned(),
+            host: host.to_owned(),
+        };
     }
 
     /// The address that signs a browser in.
@@ -76,9 +91,28 @@ impl Console {
         format!("http://{}/#code={}", self.host, self.code)
     }
 
+    /// Trades the code, and returns the cookie.
+    fn sign_in(&self) -> String {
+        let answer = self.write("", "/api/session", &json!({"code": self.code}));
+        assert_eq!(answer.code, 204, "{}", answer.head);
+        let (cookie, rest) = answer.cookie();
+        assert_eq!(rest, "Path=/; HttpOnly; SameSite=Strict");
+        cookie
+    }
+}
+
+impl Deref for Console {
+    type Target = Port;
+
+    fn deref(&self) -> &Port {
+        &self.port
+    }
+}
+
+impl Port {
     /// Sends a request, and returns the connection. By HTTP/1.0 a body ends with its connection.
     fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> TcpStream {
-        let mut tcp = TcpStream::connect(&self.host).unwrap();
+        let mut tcp = TcpStream::connect(&self.address).unwrap();
         tcp.set_read_timeout(Some(LONGEST)).unwrap();
         let mut head = format!("{method} {path} HTTP/1.0\r\n");
         if !headers.iter().any(|(name, _)| *name == "host") {
@@ -115,19 +149,6 @@ impl Console {
         self.ask("POST", path, &headers, &body.to_string())
     }
 
-    /// Trades the code, and returns the cookie.
-    fn sign_in(&self) -> String {
-        let answer = self.write("", "/api/session", &json!({"code": self.code}));
-        assert_eq!(answer.code, 204, "{}", answer.head);
-        let mut lines = answer.head.lines();
-        let set = lines
-            .find_map(|it| it.strip_prefix("set-cookie: "))
-            .unwrap();
-        let (cookie, rest) = set.split_once("; ").unwrap();
-        assert_eq!(rest, "Path=/; HttpOnly; SameSite=Strict");
-        cookie.to_owned()
-    }
-
     fn get(&self, cookie: &str, path: &str) -> Answer {
         self.ask("GET", path, &[("cookie", cookie)], "")
     }
@@ -151,6 +172,27 @@ impl Console {
 async fn accepts<C: Deref<Target = Cluster>>(house: &House<C>, name: &str) -> Value {
     let stored = house.admin.get(&cluster_path(name)).await.unwrap();
     stored.ok()["spec"]["hubAcceptsClient"].clone()
+}
+
+impl Answer {
+    /// The value of a header that is there.
+    fn header(&self, name: &str) -> &str {
+        let mut lines = self.head.lines();
+        let value = lines.find_map(|it| it.strip_prefix(name)?.strip_prefix(": "));
+        value.unwrap_or_else(|| panic!("{name}: {}", self.head))
+    }
+
+    /// The first cookie that is set, and its attributes.
+    fn cookie(&self) -> (String, String) {
+        let (cookie, rest) = self.header("set-cookie").split_once("; ").unwrap();
+        (cookie.to_owned(), rest.to_owned())
+    }
+
+    /// The code and the reason of a refusal.
+    fn refused(&self) -> (u16, &str) {
+        let reason = self.body["error"]["reason"].as_str();
+        (self.code, reason.unwrap_or_default())
+    }
 }
 
 impl Drop for Console {

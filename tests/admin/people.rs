@@ -1,6 +1,6 @@
 //! The roles for people (`manifests/people`) are enough for what they are for, and for no more.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use berth_manifests::files;
 use berth_testkit::cluster::{Cluster, Person, fresh, rule};
@@ -13,14 +13,18 @@ const PLACEMENTS: &str = "/apis/cluster.open-cluster-management.io/v1beta1/names
 const WORKS: &str = "/apis/work.open-cluster-management.io";
 
 /// A new user with one of the roles on the whole hub.
-pub async fn bound(cluster: &Cluster, role: &str) -> Person {
-    let person = cluster.user(&fresh(role), &[]).await;
-    let name = format!("open-cluster-management:berth:{role}");
+pub async fn bound(cluster: &Cluster, name: &str) -> Person {
+    let person = cluster.user(&fresh(name), &[]).await;
+    cluster.grant(&person, &role(name)).await;
+    person
+}
+
+/// The rules of one of the roles.
+pub fn role(name: &str) -> Vec<Value> {
+    let name = format!("open-cluster-management:berth:{name}");
     let roles = files::PEOPLE_ROLES.documents();
     let role = roles.iter().find(|it| it["metadata"]["name"] == name);
-    let rules = role.unwrap()["rules"].as_array().unwrap();
-    cluster.grant(&person, rules).await;
-    person
+    role.unwrap()["rules"].as_array().unwrap().clone()
 }
 
 #[tokio::test]

@@ -27,7 +27,7 @@ enum Failed {
     /// The browser has no sign-in under way, or another one.
     Expired,
     /// The provider refuses the code, or its answer is not believed.
-    Failed,
+    Refused,
     /// The provider does not answer.
     Unavailable,
     /// The hub does not accept the provider's token.
@@ -41,7 +41,7 @@ impl Failed {
         match self {
             Self::Denied => "denied",
             Self::Expired => "expired",
-            Self::Failed => "failed",
+            Self::Refused => "failed",
             Self::Unavailable => "unavailable",
             Self::Untrusted => "untrusted",
         }
@@ -50,7 +50,7 @@ impl Failed {
     fn of(error: &ProviderError) -> Self {
         match error {
             ProviderError::Unavailable(_) => Self::Unavailable,
-            ProviderError::Refused(_) => Self::Failed,
+            ProviderError::Refused(_) => Self::Refused,
         }
     }
 }
@@ -95,7 +95,7 @@ pub(super) async fn callback(State(server): State<Arc<Server>>, request: Request
         Err(failed) => {
             let result = match failed {
                 Failed::Denied | Failed::Expired | Failed::Untrusted => SignIn::Refused,
-                Failed::Failed | Failed::Unavailable => SignIn::Failed,
+                Failed::Refused | Failed::Unavailable => SignIn::Failed,
             };
             server.metrics.signed_in("oidc", result);
             back(failed, users)
@@ -122,7 +122,7 @@ async fn signed_in(
             _ => Failed::Denied,
         });
     }
-    let code = parameter(parts, "code").ok_or(Failed::Failed)?;
+    let code = parameter(parts, "code").ok_or(Failed::Refused)?;
     let exchanged = provider.exchange(&code, &login).await.map_err(|error| {
         tracing::warn!(%error, "a sign-in failed");
         Failed::of(&error)

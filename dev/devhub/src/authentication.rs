@@ -10,7 +10,7 @@ mod jwt;
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use berth_certs::issue::Authority;
 use berth_rbac::Request;
@@ -39,7 +39,7 @@ pub(crate) struct Authenticator {
     serving_ca_pem: String,
     certificates: certificates::Certificates,
     /// By the SHA-256 of the token, so that the time a look-up takes says nothing about any token.
-    tokens: HashMap<[u8; 32], User>,
+    tokens: Mutex<HashMap<[u8; 32], User>>,
     key: jwt::Key,
 }
 
@@ -81,9 +81,20 @@ impl Authenticator {
             certificates: certificates::Certificates::new(client_ca.certificate_pem())?,
             serving_ca_pem: serving_ca_pem.into(),
             client_ca,
-            tokens: tokens.collect(),
+            tokens: Mutex::new(tokens.collect()),
             key: jwt::Key::generate().map_err(|_| AuthenticatorError::Key)?,
         })
+    }
+
+    /// From now on, this is a token of the user.
+    pub(crate) fn accept(&self, token: &str, user: User) {
+        let mut tokens = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
+        tokens.insert(sha256(token.as_bytes()), user);
+    }
+
+    fn known(&self, digest: &[u8; 32]) -> Option<User> {
+        let tokens = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
+        tokens.get(digest).cloned()
     }
 
     /// The CA whose certificates clients show.
@@ -152,10 +163,11 @@ impl Authenticator {
         audiences: &[String],
         now: Timestamp,
     ) -> Result<Option<TokenUser>, String> {
-        if let Some(user) = self.tokens.get(&sha256(token.as_bytes())) {
+        let known = self.known(&sha256(token.as_bytes()));
+        if let Some(user) = known {
             let is_for_us = audiences.iter().any(|audience| audience == AUDIENCE);
             return Ok(is_for_us.then(|| TokenUser {
-                user: authenticated(user.clone()),
+                user: authenticated(user),
                 audiences: vec![AUDIENCE.to_owned()],
             }));
         }

@@ -18,6 +18,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use crate::User;
 use crate::admission::Admission;
 use crate::authentication::{Authenticator, AuthenticatorError, client_verifier};
 use crate::authorization::{self, Authorizer};
@@ -197,6 +198,11 @@ impl DevHub {
     /// The CA of the hub's serving certificate, as PEM.
     pub fn ca_pem(&self) -> &str {
         &self.ca_pem
+    }
+
+    /// From now on, this bearer token is that of a user: what an OpenID provider would vouch for at a real hub.
+    pub fn accept_token(&self, token: &str, user: User) {
+        self.world.authenticator.accept(token, user);
     }
 
     /// The CA of client certificates.

@@ -146,6 +146,15 @@ impl Cluster {
         }
     }
 
+    /// devhub accepts this token of a user from now on. A real hub verifies it by the keys of its issuer.
+    pub fn accept_token(&self, token: &str, user: &str, groups: &[String]) {
+        if let Server::Devhub(devhub) = &self.server {
+            let groups: Vec<&str> = groups.iter().map(String::as_str).collect();
+            let user = berth_devhub::User::new(user, &groups);
+            devhub.hub().accept_token(token, user);
+        }
+    }
+
     /// A snapshot of what the hub stores. A real hub is stopped for it.
     pub async fn snapshot(&mut self) -> Saved {
         match &mut self.server {

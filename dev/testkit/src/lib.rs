@@ -5,7 +5,7 @@
 //! - [`guarded`], [`managed`], [`balancer`], [`writers`], [`writes`]: gates that are registered with a hub, and calls through them.
 //! - [`hub_node`]: a node that runs the Deployments of a hub as processes.
 //! - [`in_process`]: the gate's server within the test, for small limits and slow answers.
-//! - [`addons`]: the kind of add-ons.
+//! - [`addons`]: the kind of add-ons. [`issuer`]: an OpenID provider.
 //! - [`eventually`]: waiting. No test sleeps for the time that an event usually takes.
 //!
 //! This crate panics where a test would: it is for tests only.
@@ -25,6 +25,7 @@ mod gate;
 pub mod guarded;
 pub mod hub_node;
 pub mod in_process;
+pub mod issuer;
 mod logged;
 pub mod managed;
 pub mod objects;

@@ -89,11 +89,7 @@ async fn furnish(
     let drifted = [&well[..], &[condition("Drifted", "True", REPLICAS)]].concat();
     let refused = "Failed to apply manifest: namespaces \"shop\" not found";
     let refused = [condition("Applied", "False", refused)];
-    for (cluster, conditions) in [
-        (c1, &drifted[..]),
-        (c2, &drifted[..]),
-        (c3, &refused[..]),
-    ] {
+    for (cluster, conditions) in [(c1, &drifted[..]), (c2, &drifted[..]), (c3, &refused[..])] {
         let path = format!("/api/v1/namespaces/{cluster}");
         house.once(&path, "its namespace", |_| true).await;
         let work = json!({
