@@ -6,12 +6,12 @@ use berth_admin::answers::Hub;
 use tokio::sync::Semaphore;
 
 use crate::health::Runs;
+use crate::last_facts::LastFacts;
 use crate::live::{
     BindingFact, Csrs, DecisionFact, Happenings, Kind, Objects, Parts, PlacementFact, RolloutFact,
     SetFact, Tasks, WorkFact,
 };
 use crate::rights::Rights;
-use crate::routes::LastFacts;
 use crate::table::Table;
 
 /// Upper bound on the requests of a user that call the hub at the same time.

@@ -10,7 +10,7 @@ use crate::app::App;
 use crate::oidc::Provider;
 
 pub(crate) use proxy::{Headers, Proxy};
-pub(crate) use users::{NotSignedIn, Token, Users};
+pub(crate) use users::Users;
 
 /// How users come in.
 #[derive(Debug)]

@@ -1,5 +1,6 @@
 //! What becomes of a session whose user has a token: it ends with the token, which a provider may renew before.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use berth_hub::{Backoff, Identity};
@@ -39,8 +40,19 @@ enum Due {
     Nothing,
 }
 
-/// Ends the session when its token ends or the hub refuses it. Returns when the session has ended.
-pub(crate) async fn keep(server: &Server, session: SessionId, identity: &Identity, mut kept: Kept) {
+/// Ends the session when its token ends or the hub refuses it. A provider's token is renewed before.
+pub(crate) fn keep(server: &Arc<Server>, session: SessionId, identity: Identity, kept: Kept) {
+    let kept_by = Arc::clone(server);
+    server.tasks.tracker.spawn(async move {
+        tokio::select! {
+            () = kept_by.tasks.end.cancelled() => {}
+            () = until_the_end(&kept_by, session, &identity, kept) => {}
+        }
+    });
+}
+
+/// Returns when the session has ended.
+async fn until_the_end(server: &Server, session: SessionId, identity: &Identity, mut kept: Kept) {
     let mut ends = server.session_ends.subscribe();
     let has_ended = || !server.sessions().lives(session, Instant::now());
     while !has_ended() {

@@ -21,6 +21,7 @@ mod guard;
 mod handshake;
 mod health;
 mod keep;
+mod last_facts;
 mod live;
 mod metrics;
 mod oidc;
@@ -37,6 +38,7 @@ mod served;
 mod server;
 mod sessions;
 mod shown;
+mod sign_in;
 mod stream;
 mod table;
 

@@ -34,7 +34,6 @@ use crate::screens::{details, events};
 use crate::server::Server;
 use crate::sessions::{NoStream, SessionId};
 use crate::stream::{self, requests::RequestsScreen};
-pub(crate) use placements::LastFacts;
 
 /// Upper bound on the bytes of a body.
 const LARGEST_REQUEST: usize = 4096;
@@ -63,7 +62,7 @@ pub(crate) fn router(server: Arc<Server>) -> Router {
         .layer(from_fn_with_state(Arc::clone(&server), with_session));
     Router::new()
         .merge(signed_in)
-        .route("/api/session", post(session::sign_in))
+        .route("/api/session", post(session::begin))
         .route("/api/sign-in", get(session::ways))
         .route("/oidc/start", get(oidc::start))
         .route("/oidc/callback", get(oidc::callback))

@@ -3,7 +3,6 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use berth_hub::Identity;
 use http::request::Parts;
 use jiff::Timestamp;
 use tokio::sync::{Semaphore, watch};
@@ -22,8 +21,8 @@ use crate::sessions::{Limits, Secret, SessionId, Sessions};
 /// Bytes of a code and of a cookie.
 const SECRET_BYTES: usize = 24;
 
-/// Upper bound on requests of all users that call the hub at the same time, besides streams.
-const AT_ONCE: usize = 64;
+/// Upper bound on sign-ins whose token the hub is asked about at the same time. Everybody can begin one.
+const AT_ONCE: usize = 16;
 
 /// A server.
 #[derive(Debug)]
@@ -146,23 +145,6 @@ impl Server {
     /// The refusal of a request without a session.
     pub(crate) fn not_signed_in(&self) -> Refused {
         Refused::not_signed_in(self.entry.remedy())
-    }
-
-    /// Ends the session when its token ends or the hub refuses it. A provider's token is renewed before.
-    pub(crate) fn keep(
-        self: &Arc<Self>,
-        session: SessionId,
-        identity: Identity,
-        kept: crate::keep::Kept,
-    ) {
-        let server = Arc::clone(self);
-        let end = self.tasks.end.clone();
-        self.tasks.tracker.spawn(async move {
-            tokio::select! {
-                () = end.cancelled() => {}
-                () = crate::keep::keep(&server, session, &identity, kept) => {}
-            }
-        });
     }
 }
 

@@ -20,6 +20,15 @@ pub(crate) const IDLE: Duration = Duration::from_secs(12 * 3600);
 /// Upper bound on wrong codes before the code ends.
 const MOST_WRONG: u32 = 5;
 
+/// Upper bound on the sessions of a console of one user.
+const MOST_SESSIONS: usize = 16;
+
+/// Upper bound on the sessions of a user of a console of many.
+const MOST_OF_USER: usize = 8;
+
+/// Upper bound on the streams of a console of one user.
+const MOST_STREAMS_OF_ALL: usize = 64;
+
 /// Upper bound on the streams of a session.
 const MOST_STREAMS: usize = 4;
 
@@ -240,16 +249,16 @@ impl<U: Clone> Sessions<U> {
 impl Limits {
     /// The sessions of one user on the user's machine.
     pub(crate) const OF_ONE_USER: Self = Self {
-        sessions: 16,
-        of_owner: 16,
-        streams: 64,
+        sessions: MOST_SESSIONS,
+        of_owner: MOST_SESSIONS,
+        streams: MOST_STREAMS_OF_ALL,
     };
 
     /// The sessions of a server of many users.
     pub(crate) fn of_many(sessions: usize) -> Self {
         Self {
             sessions,
-            of_owner: 8,
+            of_owner: MOST_OF_USER,
             streams: sessions.saturating_mul(MOST_STREAMS),
         }
     }

@@ -9,12 +9,13 @@ use http::request::Parts;
 use http::{HeaderValue, StatusCode};
 
 use crate::answers::Way;
-use crate::entry::{Entry, NotSignedIn, Token, Users};
+use crate::entry::{Entry, Users};
 use crate::keep::Refresh;
 use crate::metrics::SignIn;
 use crate::oidc::{Login, ProviderError};
 use crate::server::Server;
 use crate::sessions::Secret;
+use crate::sign_in::{NotSignedIn, Token, sign_in};
 
 /// A sign-in takes no longer, in seconds.
 const LOGIN_LIVES: u32 = 600;
@@ -135,7 +136,7 @@ async fn signed_in(
         refresh: exchanged.refresh_token.map(|token| Refresh { token, sub }),
     };
     let before = server.cookie.read(&parts.headers);
-    match users.sign_in(server, token, before).await {
+    match sign_in(server, users, token, before).await {
         Ok(cookie) => Ok((cookie, login.to)),
         Err(NotSignedIn::NotAccepted) => {
             let issuer = &provider.client.issuer;

@@ -1,17 +1,15 @@
 //! What a changed placement would select, and the change.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use axum::Extension;
 use axum::Router;
 use axum::extract::{Path, Request};
 use axum::response::Response;
 use axum::routing::post;
-use berth_admin::answers::{PlacementFacts, placement_of};
+use berth_admin::answers::placement_of;
 use berth_api::Placement;
 use http::StatusCode;
-use tokio::sync::Mutex;
 
 use super::{answer, body_within};
 use crate::answers::PlacementRequest;
@@ -24,13 +22,6 @@ use crate::stream::placements::explained;
 
 /// Upper bound on the bytes of a changed placement.
 const LARGEST_PLACEMENT: usize = 256 << 10;
-
-/// What the hub has is used this long for further questions: a person types.
-const FRESH: Duration = Duration::from_secs(10);
-
-/// What the last question was answered with.
-#[derive(Debug, Default)]
-pub(crate) struct LastFacts(Mutex<Option<(Instant, Arc<PlacementFacts>)>>);
 
 /// The routes.
 pub(super) fn routes() -> Router<Arc<Server>> {
@@ -53,7 +44,7 @@ async fn asked_what_if(
         Err(mistakes) => return Ok(json(&mistaken(mistakes))),
     };
     let _asking = app.asking.acquire().await;
-    let facts = app.last_facts.of(&app, &placement).await?;
+    let facts = app.last_facts.of(&app.hub, &placement).await?;
     Ok(json(&what_if(&explained(facts, placement).await?)))
 }
 
@@ -79,23 +70,5 @@ fn read(yaml: &str, namespace: &str, name: &str) -> Result<Placement, Vec<String
     match another(&placement, namespace, name) {
         none if none.is_empty() => Ok(placement),
         mistakes => Err(mistakes),
-    }
-}
-
-// === impl LastFacts ===
-
-impl LastFacts {
-    /// Returns what a placement is evaluated on, of the hub or of the last question. Questions wait for each other.
-    async fn of(&self, app: &App, placement: &Placement) -> Result<Arc<PlacementFacts>, Refused> {
-        let mut last = self.0.lock().await;
-        if let Some((at, facts)) = &*last
-            && at.elapsed() < FRESH
-            && facts.serves(placement)
-        {
-            return Ok(Arc::clone(facts));
-        }
-        let facts = Arc::new(app.hub.placement_facts(placement).await?);
-        *last = Some((Instant::now(), Arc::clone(&facts)));
-        Ok(facts)
     }
 }

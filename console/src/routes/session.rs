@@ -11,12 +11,13 @@ use http::{HeaderValue, StatusCode};
 use super::{body_within, session_of};
 use crate::answers::{SessionAnswer, SignInRequest, Text, Way};
 use crate::app::App;
-use crate::entry::{Entry, NotSignedIn, Token, Users};
+use crate::entry::{Entry, Users};
 use crate::metrics::SignIn;
 use crate::oidc;
 use crate::respond::{Refused, json};
 use crate::server::{Server, Visitor};
 use crate::sessions::Secret;
+use crate::sign_in::{NotSignedIn, Token, sign_in};
 
 /// Upper bound on the bytes of a sign-in. Tokens of providers with many groups have some kilobytes.
 const LARGEST_SIGN_IN: usize = 24 << 10;
@@ -27,7 +28,7 @@ pub(super) async fn ways(State(server): State<Arc<Server>>) -> Response {
 }
 
 /// `POST /api/session`
-pub(super) async fn sign_in(
+pub(super) async fn begin(
     State(server): State<Arc<Server>>,
     request: Request,
 ) -> Result<Response, Refused> {
@@ -93,7 +94,7 @@ async fn by_token(
         until,
         refresh: None,
     };
-    let signed_in = users.sign_in(server, token, before).await;
+    let signed_in = sign_in(server, users, token, before).await;
     signed_in.map_err(|error| match error {
         NotSignedIn::NotAccepted => Refused::new(
             StatusCode::UNAUTHORIZED,
@@ -101,7 +102,7 @@ async fn by_token(
             "the hub does not accept this token: it is wrong, or has ended",
         )
         .remedy("make a new one, for example: kubectl create token NAME --namespace NAMESPACE"),
-        NotSignedIn::Failed(refused) => refused,
+        NotSignedIn::Failed(refused) => *refused,
     })
 }
 
