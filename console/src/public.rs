@@ -89,6 +89,7 @@ pub(crate) async fn serve(
     let listener = Listener::new(tcp, tls, move |_: &Peer| routes.clone(), limits);
     let mut console = tokio::spawn(listener.serve(stops.clone()));
     observe("--health-port", args.health_port, health(), &stops, &tasks).await?;
+    berth_hub::register_requests(server.metrics.registry())?;
     let metrics = metrics(Arc::clone(&server));
     observe("--metrics-port", args.metrics_port, metrics, &stops, &tasks).await?;
 
