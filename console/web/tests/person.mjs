@@ -18,8 +18,8 @@ export const browser = await chromium.launch({
 /** What must not happen: an error of the page, or a violation of its policy. */
 export const wrong = [];
 
-export async function tab() {
-  const context = await browser.newContext({ viewport: SIZES.desk, reducedMotion: "reduce" });
+export async function tab(options = {}) {
+  const context = await browser.newContext({ viewport: SIZES.desk, reducedMotion: "reduce", ...options });
   await context.grantPermissions(["clipboard-read", "clipboard-write"]);
   const page = await context.newPage();
   // The machine may have much else to do.

@@ -52,6 +52,8 @@ struct State {
     /// Refresh tokens that were not used yet.
     refreshes: HashMap<String, Grant>,
     told: Option<Told>,
+    /// The user of browsers that come to the provider.
+    at_once: Option<(String, Vec<String>)>,
     /// The time that a token lives.
     lives: i64,
     next: usize,
@@ -110,9 +112,14 @@ impl Issuer {
                         return;
                     };
                     let (code, body) = issuer.answer(&head, &body);
+                    // A redirect has an address.
+                    let location = match body.as_str() {
+                        Some(address) => format!("location: {address}\r\n"),
+                        None => String::new(),
+                    };
                     let body = body.to_string();
                     let text = format!(
-                        "HTTP/1.1 {code} X\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}",
+                        "HTTP/1.1 {code} X\r\n{location}content-type: application/json\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}",
                         body.len()
                     );
                     let _ = stream.write_all(text.as_bytes()).await;
@@ -171,6 +178,12 @@ impl Issuer {
         self.0.state.lock().unwrap().is_away = is_away;
     }
 
+    /// From now on, browsers that come to the provider are signed in as this user.
+    pub fn signs_in_at_once(&self, user: &str, groups: &[&str]) {
+        let groups = groups.iter().map(|it| (*it).to_owned()).collect();
+        self.0.state.lock().unwrap().at_once = Some((user.to_owned(), groups));
+    }
+
     /// The user signs in at this address, to which the console has sent the browser. Returns the address to which it is sent back.
     pub fn signs_in(&self, address: &str, user: &str, groups: &[&str]) -> String {
         let (endpoint, query) = address.split_once('?').unwrap();
@@ -198,6 +211,14 @@ impl Issuer {
 
     fn answer(&self, head: &str, body: &str) -> (u16, Value) {
         let line = head.lines().next().unwrap_or_default();
+        if let Some(path) = line.strip_prefix("GET /realm/authorize?") {
+            let query = path.split(' ').next().unwrap();
+            let at_once = self.0.state.lock().unwrap().at_once.clone();
+            let (user, groups) = at_once.expect("the test names the user");
+            let groups: Vec<&str> = groups.iter().map(String::as_str).collect();
+            let address = format!("{}/authorize?{query}", self.url());
+            return (303, json!(self.signs_in(&address, &user, &groups)));
+        }
         let mut state = self.0.state.lock().unwrap();
         if state.is_away {
             return (503, json!({"error": "temporarily_unavailable"}));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use berth_certs::issue::{Authority, Issued};
-use berth_testkit::cluster::{Cluster, Person, fresh, rule};
+use berth_testkit::cluster::{CRDS, Cluster, Person, fresh, rule};
 use berth_testkit::issuer::{CLIENT, Issuer};
 use berth_testkit::{Logged, berth, eventually, port, when};
 use jiff::Timestamp;
@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio_rustls::TlsConnector;
 
+use super::browser::{play, stage};
 use super::{Answer, Port, blocking};
 use crate::house::House;
 use crate::people::role;
@@ -38,7 +39,12 @@ impl Many {
     }
 
     pub(super) fn start_with(kubeconfig: &Path, url: &str, flags: &[&str]) -> Self {
-        let mut command = berth(&["console", "--serve", "--port", "0", "--public-url", url]);
+        // That of the URL, if it names one.
+        let named = url
+            .rsplit_once(':')
+            .and_then(|(_, port)| port.parse::<u16>().ok());
+        let listen = named.unwrap_or(0).to_string();
+        let mut command = berth(&["console", "--serve", "--port", &listen, "--public-url", url]);
         command
             .args(["--kubeconfig", kubeconfig.to_str().unwrap()])
             .args([
@@ -179,11 +185,17 @@ async fn users_with_tokens_see_and_do_what_the_hub_allows_them() {
 struct AtProvider {
     issuer: Issuer,
     console: Many,
-    _cluster: Arc<Cluster>,
+    cluster: Arc<Cluster>,
 }
 
 impl AtProvider {
     async fn start() -> Self {
+        let url = format!("https://{PUBLIC}");
+        Self::start_at(&url, &["--insecure-http", "--without-tokens"]).await
+    }
+
+    async fn start_at(url: &str, flags: &[&str]) -> Self {
+        let console = flags;
         let issuer = Issuer::start().await;
         let flags = issuer.flags_of_kubernetes();
         let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
@@ -195,25 +207,26 @@ impl AtProvider {
         let hub = Arc::clone(&cluster);
         issuer.tells(move |token, user, groups| hub.accept_token(token, user, groups));
         let admin = cluster.admin().await;
-        let console = Many::start(
-            &admin.kubeconfig,
+        let [secret, ca] = [issuer.secret_file(), issuer.ca_file()];
+        let flags = [
+            console,
             &[
                 "--oidc-issuer-url",
                 issuer.url(),
                 "--oidc-client-id",
                 CLIENT,
                 "--oidc-client-secret-file",
-                issuer.secret_file().to_str().unwrap(),
+                secret.to_str().unwrap(),
                 "--oidc-ca-file",
-                issuer.ca_file().to_str().unwrap(),
+                ca.to_str().unwrap(),
                 "--oidc-extra-scope=groups",
-                "--without-tokens",
             ],
-        );
+        ];
+        let console = Many::start_with(&admin.kubeconfig, url, &flags.concat());
         Self {
             issuer,
             console,
-            _cluster: cluster,
+            cluster,
         }
     }
 
@@ -487,4 +500,31 @@ async fn an_authenticating_proxy_names_the_user_and_nobody_else_does() {
             "{headers:?} {body}"
         );
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_person_signs_in_at_the_provider_again_over_the_page_and_by_token() {
+    let Some(web) = stage() else {
+        return;
+    };
+    // Free now. The console is asked by this address only, so that it has to be known before.
+    let free = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let url = format!("https://localhost:{}", free.local_addr().unwrap().port());
+    drop(free);
+    let at = AtProvider::start_at(&url, &[]).await;
+    at.cluster.apply_manifests(&CRDS).await;
+    at.issuer.signs_in_at_once("ada", &["fleet-admins"]);
+    let ada = at.cluster.user("ada", &[]).await;
+    at.cluster.grant(&ada, &role("console-reader")).await;
+    let (token, bot) = token(&at.cluster, "bot").await;
+    play(
+        &web.join("tests/provider.mjs"),
+        &[
+            ("CONSOLE", &url),
+            ("ISSUER", at.issuer.url()),
+            ("TOKEN", &token),
+            ("BOT", &bot.user),
+        ],
+    )
+    .await;
 }
