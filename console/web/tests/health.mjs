@@ -1,12 +1,9 @@
 // The screen Health. Needs CONSOLE, the address for an admin of a hub on which the registration of sets is missing, and CONSOLE_NOBODY, the
 // address for a user who may read nothing.
 import assert from "node:assert/strict";
-import { env, looks, play, said, tab } from "./person.mjs";
+import { env, looks, play, said, signedIn } from "./person.mjs";
 
-async function sees() {
-  const page = await tab();
-  await page.goto(env("CONSOLE"));
-  await page.getByRole("navigation").waitFor();
+async function sees(page) {
   await page.keyboard.press("g");
   await page.keyboard.press("h");
   await page.waitForURL(/health$/);
@@ -28,17 +25,15 @@ async function sees() {
   await page.close();
 }
 
-async function isRefused() {
-  const page = await tab();
-  const address = new URL(env("CONSOLE_NOBODY"));
-  address.pathname = "/health";
-  await page.goto(address.href);
+async function isRefused(page) {
+  await page.goto(new URL("/health", page.url()).href);
   await said(page, "you have none of the permissions");
   await looks(page, "health-refused");
   await page.close();
 }
 
 await play(async () => {
-  await sees();
-  await isRefused();
+  const [page, nobody] = await signedIn("CONSOLE", "CONSOLE_NOBODY");
+  await sees(page);
+  await isRefused(nobody);
 });

@@ -32,6 +32,18 @@ export async function tab(options = {}) {
   return page;
 }
 
+/** A tab for each of these variables, signed in there. Plays begin with it: a code is good for two minutes, and a play may last longer. */
+export function signedIn(...names) {
+  return Promise.all(
+    names.map(async (name) => {
+      const page = await tab();
+      await page.goto(env(name));
+      await page.getByRole("navigation").waitFor();
+      return page;
+    }),
+  );
+}
+
 /** axe finds nothing, in both colour schemes and at both widths. */
 export async function looks(page, name) {
   for (const [size, viewport] of Object.entries(SIZES)) {

@@ -1,7 +1,7 @@
 // Why a placement selects its clusters, what a changed one would select, and the change. Needs CONSOLE, CONSOLE_DEV, BERTH and
 // KUBECONFIG as run.mjs does, and the placement app of the namespace TEAM, which selects one of three clusters, with C1 and C3, of a set.
 import assert from "node:assert/strict";
-import { berth, env, looks, play, said, tab } from "./person.mjs";
+import { berth, env, looks, play, said, signedIn } from "./person.mjs";
 
 const TEAM = env("TEAM");
 const C1 = env("C1");
@@ -11,7 +11,6 @@ const steps = (page) => page.getByRole("list", { name: "Steps of the selection" 
 const results = (page) => page.getByRole("group", { name: "Results" });
 
 async function asksWhy(page) {
-  await page.goto(env("CONSOLE"));
   await page.getByRole("link", { name: "Placements", exact: true }).click();
   await page.getByRole("row").filter({ hasText: `${TEAM}/app` }).getByText("Satisfied").waitFor();
   await looks(page, "placements");
@@ -83,10 +82,7 @@ async function isLate(page) {
   await page.getByRole("button", { name: "Close" }).click();
 }
 
-async function isRefused() {
-  const page = await tab();
-  await page.goto(env("CONSOLE_DEV"));
-  await page.getByRole("heading", { name: "Fleet" }).waitFor();
+async function isRefused(page) {
   await page.goto(new URL(`/placements/${TEAM}/app`, page.url()).href);
   await page.getByRole("button", { name: "What if…" }).click();
   await page.getByText("Replace: not possible").click();
@@ -99,10 +95,10 @@ async function isRefused() {
 }
 
 await play(async () => {
-  const page = await tab();
+  const [page, dev] = await signedIn("CONSOLE", "CONSOLE_DEV");
   await asksWhy(page);
   await asksWhatIf(page);
   await isPlaced(page);
   await isLate(page);
-  await isRefused();
+  await isRefused(dev);
 });

@@ -7,7 +7,7 @@
 //   PENDING       a cluster that waits to be accepted
 //   SHOTS         optional: a folder for pictures of each screen
 import assert from "node:assert/strict";
-import { berth, env, looks, play, said, tab } from "./person.mjs";
+import { berth, env, looks, play, said, signedIn, tab } from "./person.mjs";
 
 const PENDING = env("PENDING");
 
@@ -120,9 +120,7 @@ async function follows(page) {
 }
 
 /** The console ends: what was seen stays, with the words that it is not fresh. */
-async function ends() {
-  const page = await tab();
-  await page.goto(env("CONSOLE_ENDS"));
+async function ends(page) {
   await page.getByRole("link", { name: "Clusters", exact: true }).first().click();
   await page.getByLabel("Search clusters").fill(PENDING);
   await isAlone(page, PENDING);
@@ -132,10 +130,7 @@ async function ends() {
   await page.context().close();
 }
 
-async function isRefused() {
-  const page = await tab();
-  await page.goto(env("CONSOLE_DEV"));
-  await page.getByRole("heading", { name: "Fleet" }).waitFor();
+async function isRefused(page) {
   await said(page, "Placements cannot be shown:");
   await page.goto(new URL(`/clusters/${PENDING}`, page.url()).href);
   await page.getByText(/: not possible$/).first().click();
@@ -160,12 +155,13 @@ async function signsOut(page) {
 }
 
 await play(async () => {
+  const [dev, ending] = await signedIn("CONSOLE_DEV", "CONSOLE_ENDS");
   const page = await signsIn();
   await seesTheFleet(page);
   await findsClusters(page);
   await accepts(page);
   await follows(page);
-  await isRefused();
-  await ends();
+  await isRefused(dev);
+  await ends(ending);
   await signsOut(page);
 });

@@ -1,7 +1,7 @@
 // Clusters are chosen in the table and moved into a set, the set is bound to a namespace, and a cluster is labelled. Needs CONSOLE, CONSOLE_DEV (of a user who
 // lacks only what the gate asks for), the clusters C1, C2 and C3, the set SET, the namespace TEAM, and LOST, which is no namespace.
 import assert from "node:assert/strict";
-import { env, looks, play, said, tab } from "./person.mjs";
+import { env, looks, play, said, signedIn } from "./person.mjs";
 
 const TEAM = env("TEAM");
 const LOST = env("LOST");
@@ -12,9 +12,7 @@ const C3 = env("C3");
 const dialog = (page) => page.getByRole("dialog");
 const prod = (page) => page.getByRole("region", { name: `Set ${SET}` });
 
-async function isRefused() {
-  const page = await tab();
-  await page.goto(env("CONSOLE_DEV"));
+async function isRefused(page) {
   await page.getByRole("link", { name: "Clusters", exact: true }).click();
   await page.getByLabel("Search clusters").fill(C1.slice(0, -2));
   await page.getByLabel(`Choose ${C1}`).click();
@@ -28,7 +26,6 @@ async function isRefused() {
 }
 
 async function moves(page) {
-  await page.goto(env("CONSOLE"));
   await page.getByRole("link", { name: "Sets", exact: true }).click();
   await prod(page).getByText("It has no cluster.").waitFor();
   await page.keyboard.press("g");
@@ -106,8 +103,8 @@ async function labels(page) {
 }
 
 await play(async () => {
-  await isRefused();
-  const page = await tab();
+  const [page, dev] = await signedIn("CONSOLE", "CONSOLE_DEV");
+  await isRefused(dev);
   await moves(page);
   await binds(page);
   await acceptsSeveral(page);

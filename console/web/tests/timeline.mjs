@@ -5,10 +5,7 @@ import { berth, env, looks, play, said, tab } from "./person.mjs";
 
 const [CLUSTER, OTHER] = [env("CLUSTER"), env("OTHER")];
 
-async function sees() {
-  const page = await tab();
-  await page.goto(env("CONSOLE"));
-  await page.getByRole("navigation").waitFor();
+async function sees(page) {
   await page.keyboard.press("g");
   await page.keyboard.press("t");
   await page.waitForURL(/timeline$/);
@@ -70,16 +67,14 @@ async function sees() {
   await page.close();
 }
 
-async function isRefused() {
-  const page = await tab();
-  const address = new URL(env("CONSOLE_NOBODY"));
-  address.pathname = "/timeline";
-  await page.goto(address.href);
+async function isRefused(page) {
+  await page.goto(new URL("/timeline", page.url()).href);
   await said(page, "The hub has refused this");
   await page.close();
 }
 
 await play(async () => {
-  await sees();
-  await isRefused();
+  const [page, nobody] = await signedIn("CONSOLE", "CONSOLE_NOBODY");
+  await sees(page);
+  await isRefused(nobody);
 });

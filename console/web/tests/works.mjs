@@ -2,7 +2,7 @@
 // the work base on the clusters C1, C2 and C3, which differs on the first two and is not applied on the third; and the replica set web of
 // the namespace TEAM, which waits for an approval for C1. Its agent reports when it was approved. Other tests may have left more.
 import assert from "node:assert/strict";
-import { berth, env, looks, play, said, tab } from "./person.mjs";
+import { berth, env, looks, play, said, signedIn } from "./person.mjs";
 
 const TEAM = env("TEAM");
 const [C1, C2, C3] = [env("C1"), env("C2"), env("C3")];
@@ -13,7 +13,6 @@ const states = (page) => page.getByRole("group", { name: "States" });
 const row = (page, name) => page.getByRole("row").filter({ hasText: name });
 
 async function looksAtWorks(page) {
-  await page.goto(env("CONSOLE"));
   const needs = page.getByRole("region", { name: "What needs you" });
   await needs.getByText(new RegExp(`^Work base of cluster ${ALL}[123] is not as prescribed`)).first().waitFor();
   await needs.getByText(new RegExp(`^The rollout of ${TEAM}/web `)).first().waitFor();
@@ -102,10 +101,7 @@ async function rollsOut(page) {
   await said(page, 'manifestworkreplicasets.work.open-cluster-management.io "lost" not found');
 }
 
-async function isRefused() {
-  const page = await tab();
-  await page.goto(env("CONSOLE_DEV"));
-  await page.getByRole("heading", { name: "Fleet" }).waitFor();
+async function isRefused(page) {
   await page.goto(new URL(`/replicasets/${TEAM}/web`, page.url()).href);
   await page.getByText("Pause: not possible").click();
   await said(page, `verb "patch" on manifestworkreplicasets in API group work.open-cluster-management.io, name "web", namespace "${TEAM}"`);
@@ -114,8 +110,8 @@ async function isRefused() {
 }
 
 await play(async () => {
-  const page = await tab();
+  const [page, dev] = await signedIn("CONSOLE", "CONSOLE_DEV");
   await looksAtWorks(page);
   await rollsOut(page);
-  await isRefused();
+  await isRefused(dev);
 });

@@ -15,7 +15,7 @@ use berth_testkit::csr::Csr;
 use berth_testkit::repository;
 
 /// No play takes longer.
-const LONGEST: Duration = Duration::from_secs(300);
+const LONGEST: Duration = Duration::from_secs(600);
 
 /// The folder of the page, if it can be played.
 #[allow(
