@@ -107,6 +107,8 @@ impl Server {
             Way::Proxy,
         );
         let id = sessions.begin(&key, user.clone(), &owner, now);
+        drop(sessions);
+        self.ended();
         Ok((id, user))
     }
 
@@ -126,7 +128,6 @@ impl Server {
             self.end(before);
         }
         let id = self.sessions().begin(&cookie, user, owner, now);
-        // One that was idle may have ended for it.
         self.ended();
         Ok((id, cookie))
     }
@@ -137,6 +138,8 @@ impl Server {
         self.ended();
     }
 
+    /// Tells those that wait for an end to look whether their session lives. Sessions end by themselves, too: those that are idle, and one
+    /// for which another begins. Never called while [`Self::sessions`] is locked: they look there.
     fn ended(&self) {
         self.session_ends
             .send_modify(|count| *count = count.wrapping_add(1));
