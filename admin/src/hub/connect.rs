@@ -18,7 +18,8 @@ impl HubConnection {
     /// # Errors
     /// No kubeconfig was found, or it cannot be used.
     pub(crate) async fn of(args: &HubArgs) -> Result<Self, CommandError> {
-        Self::at(args.connection(), Peer::Hub).await
+        let connection = args.connection();
+        Self::at(connection, connection.access(), Peer::Hub).await
     }
 
     /// As [`Self::of`]; `None` if no flag names a hub, and there is no kubeconfig.
@@ -37,12 +38,17 @@ impl HubConnection {
     /// # Errors
     /// No kubeconfig was found, or it cannot be used.
     pub(crate) async fn of_cluster(args: &ClusterArgs) -> Result<Self, CommandError> {
-        Self::at(&args.connection, Peer::ManagedCluster).await
+        let connection = &args.connection;
+        Self::at(connection, connection.access(), Peer::ManagedCluster).await
     }
 
-    async fn at(connection: &ConnectionArgs, peer: Peer) -> Result<Self, CommandError> {
+    async fn at(
+        connection: &ConnectionArgs,
+        access: Access,
+        peer: Peer,
+    ) -> Result<Self, CommandError> {
         connection.check()?;
-        let api = HubApi::connect(&connection.access())
+        let api = HubApi::connect(&access)
             .await
             .map_err(|error| CommandError::Config(words(&error)))?;
         Ok(Self::over(api, peer, connection.request_timeout))
@@ -54,7 +60,6 @@ impl HubConnection {
     /// No API server is named, or a flag names a user.
     pub(crate) async fn anonymous(args: &HubArgs) -> Result<Self, CommandError> {
         let connection = args.connection();
-        connection.check()?;
         if connection.names_a_user() {
             return Err(CommandError::Config(
                 "--as, --token, --client-certificate and --user name a user: users of this server sign in themselves".to_owned(),
@@ -65,10 +70,7 @@ impl HubConnection {
             home: false,
             ..connection.access()
         };
-        let api = HubApi::connect(&access)
-            .await
-            .map_err(|error| CommandError::Config(words(&error)))?;
-        Ok(Self::over(api, Peer::Hub, connection.request_timeout))
+        Self::at(connection, access, Peer::Hub).await
     }
 
     /// The same API server, as this user.
