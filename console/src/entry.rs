@@ -59,9 +59,10 @@ impl Entry {
         }
     }
 
-    pub(crate) fn provider(&self) -> Option<&Provider> {
+    /// The OpenID provider, and whom it signs in.
+    pub(crate) fn provider(&self) -> Option<(&Users, &Provider)> {
         match self {
-            Self::Users(users) => users.provider(),
+            Self::Users(users) => Some((users, users.provider()?)),
             Self::Code(_) | Self::Proxy(_) => None,
         }
     }

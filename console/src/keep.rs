@@ -61,16 +61,16 @@ async fn until_the_end(server: &Server, session: SessionId, identity: &Identity,
             Due::Renewal(after) | Due::End(after) => after,
             Due::Nothing => Duration::MAX,
         };
-        let is_due = tokio::select! {
+        tokio::select! {
             _ = ends.wait_for(|_| has_ended()) => break,
             () = identity.refused() => {
                 tracing::info!("the hub does not accept the token of a session any more: the session ends");
                 server.end(session);
                 break;
             }
-            () = tokio::time::sleep(after) => due,
-        };
-        match (is_due, kept.refresh.take()) {
+            () = tokio::time::sleep(after) => {}
+        }
+        match (due, kept.refresh.take()) {
             // It may have been idle for too long.
             _ if has_ended() => break,
             (Due::Renewal(_), Some(refresh)) => tokio::select! {
@@ -103,7 +103,7 @@ async fn renewed(
     identity: &Identity,
     refresh: Refresh,
 ) -> Option<Refresh> {
-    let provider = server.entry.provider()?;
+    let (_, provider) = server.entry.provider()?;
     let until = user.until();
     let (first, longest) = PAUSES;
     let mut backoff = Backoff::new(first, longest);
@@ -114,7 +114,7 @@ async fn renewed(
                     tracing::warn!("the OpenID provider's token cannot be sent to the hub");
                     return None;
                 }
-                user.set_until(signed_in.claims.until().filter(|it| *it > Timestamp::now()));
+                user.set_until(signed_in.claims.until());
                 return Some(Refresh {
                     // RFC 6749, 6: without a new one, the one before stays valid.
                     token: signed_in.refresh_token.unwrap_or(refresh.token),

@@ -46,6 +46,12 @@ impl Refused {
         })
     }
 
+    /// What should not fail has failed: there are no random numbers, for example.
+    pub(crate) fn failed(error: impl ToString) -> Self {
+        let code = StatusCode::INTERNAL_SERVER_ERROR;
+        Self::new(code, "Failed", error.to_string())
+    }
+
     pub(crate) fn remedy(mut self, remedy: impl Into<Text>) -> Self {
         self.0.remedy = Some(remedy.into());
         self

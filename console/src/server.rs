@@ -166,7 +166,9 @@ impl Visitor {
         *self.until.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The hub has accepted a token that ends then. If it has ended by the clock here, this clock is wrong, and the hub says when it ends.
     pub(crate) fn set_until(&self, until: Option<Timestamp>) {
+        let until = until.filter(|it| *it > Timestamp::now());
         *self.until.lock().unwrap_or_else(PoisonError::into_inner) = until;
     }
 }

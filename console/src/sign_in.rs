@@ -58,13 +58,9 @@ pub(crate) async fn sign_in(
         Err(failure) => return Err(failed(failure.into())),
     };
     let user = Visitor::new(app, token.way);
-    // The hub has accepted the token. If it ended by the clock here, this clock is wrong.
-    user.set_until(token.until.filter(|it| *it > Timestamp::now()));
+    user.set_until(token.until);
     let begun = server.begin(before, user.clone(), &owner);
-    let (session, cookie) = begun.map_err(|error| {
-        let code = StatusCode::INTERNAL_SERVER_ERROR;
-        failed(Refused::new(code, "Failed", error.to_string()))
-    })?;
+    let (session, cookie) = begun.map_err(|error| failed(Refused::failed(error)))?;
     let refresh = token.refresh;
     keep(server, session, identity, Kept { user, refresh });
     Ok(cookie)

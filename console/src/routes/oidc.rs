@@ -9,10 +9,10 @@ use http::request::Parts;
 use http::{HeaderValue, StatusCode};
 
 use crate::answers::Way;
-use crate::entry::{Entry, Users};
+use crate::entry::Users;
 use crate::keep::Refresh;
 use crate::metrics::SignIn;
-use crate::oidc::{Login, ProviderError};
+use crate::oidc::{Login, Provider, ProviderError};
 use crate::server::Server;
 use crate::sessions::Secret;
 use crate::sign_in::{NotSignedIn, Token, sign_in};
@@ -58,7 +58,7 @@ impl Failed {
 
 /// `GET /oidc/start?to=PATH`
 pub(super) async fn start(State(server): State<Arc<Server>>, request: Request) -> Response {
-    let Some((users, provider)) = users(&server) else {
+    let Some((users, provider)) = server.entry.provider() else {
         return StatusCode::NOT_FOUND.into_response();
     };
     let (parts, _) = request.into_parts();
@@ -81,11 +81,11 @@ pub(super) async fn start(State(server): State<Arc<Server>>, request: Request) -
 
 /// `GET /oidc/callback?code=CODE&state=STATE`
 pub(super) async fn callback(State(server): State<Arc<Server>>, request: Request) -> Response {
-    let Some((users, _)) = users(&server) else {
+    let Some((users, provider)) = server.entry.provider() else {
         return StatusCode::NOT_FOUND.into_response();
     };
     let (parts, _) = request.into_parts();
-    match signed_in(&server, users, &parts).await {
+    match signed_in(&server, users, provider, &parts).await {
         Ok((cookie, to)) => {
             server.metrics.signed_in("oidc", SignIn::Succeeded);
             redirect(
@@ -107,9 +107,9 @@ pub(super) async fn callback(State(server): State<Arc<Server>>, request: Request
 async fn signed_in(
     server: &Arc<Server>,
     users: &Users,
+    provider: &Provider,
     parts: &Parts,
 ) -> Result<(Secret, String), Failed> {
-    let provider = users.provider().ok_or(Failed::Unavailable)?;
     let login = users.login.read(&parts.headers).and_then(Login::of_cookie);
     let login = login.ok_or(Failed::Expired)?;
     let state = parameter(parts, "state").unwrap_or_default();
@@ -153,13 +153,6 @@ async fn signed_in(
             tracing::warn!(why, "a sign-in failed: the hub does not answer");
             Err(Failed::Unavailable)
         }
-    }
-}
-
-fn users(server: &Server) -> Option<(&Users, &crate::oidc::Provider)> {
-    match &server.entry {
-        Entry::Users(users) => Some((users, users.provider()?)),
-        Entry::Code(_) | Entry::Proxy(_) => None,
     }
 }
 

@@ -74,10 +74,7 @@ fn by_code(
     }
     let user = Visitor::new(Arc::clone(user), Way::Code);
     let begun = server.begin(before, user, "");
-    let (_, cookie) = begun.map_err(|error| {
-        let code = StatusCode::INTERNAL_SERVER_ERROR;
-        Refused::new(code, "Failed", error.to_string())
-    })?;
+    let (_, cookie) = begun.map_err(Refused::failed)?;
     Ok(cookie)
 }
 
@@ -140,10 +137,7 @@ pub(super) async fn sign_out(
 
 fn with_cookie(cookie: &str) -> Result<Response, Refused> {
     let mut response = StatusCode::NO_CONTENT.into_response();
-    let value = HeaderValue::from_str(cookie).map_err(|error| {
-        let code = StatusCode::INTERNAL_SERVER_ERROR;
-        Refused::new(code, "Failed", error.to_string())
-    })?;
+    let value = HeaderValue::from_str(cookie).map_err(Refused::failed)?;
     response.headers_mut().insert(SET_COOKIE, value);
     Ok(response)
 }

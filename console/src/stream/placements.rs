@@ -184,10 +184,7 @@ pub(crate) async fn explained(
     placement: Placement,
 ) -> Result<Explained, Refused> {
     let task = tokio::task::spawn_blocking(move || facts.explain(&placement, Timestamp::now()));
-    task.await.map_err(|error| {
-        let code = StatusCode::INTERNAL_SERVER_ERROR;
-        Refused::new(code, "Failed", error.to_string())
-    })
+    task.await.map_err(Refused::failed)
 }
 
 /// Returns what the user lacks to replace placements of a namespace.
