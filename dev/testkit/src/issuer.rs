@@ -14,9 +14,9 @@ use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD};
 use berth_certs::issue::Authority;
 use berth_certs::pem::sha256;
 use jiff::Timestamp;
-use rcgen::{KeyPair, PublicKeyData, SigningKey};
+use ring::rand::SystemRandom;
+use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair};
 use rustls::ServerConfig;
-use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use serde_json::{Value, json};
@@ -40,7 +40,7 @@ type Told = Box<dyn Fn(&str, &str, &[String]) + Send + Sync>;
 
 struct Inner {
     url: String,
-    key: KeyPair,
+    key: EcdsaKeyPair,
     state: Mutex<State>,
     folder: TempDir,
 }
@@ -82,7 +82,7 @@ impl Issuer {
         let chain = CertificateDer::pem_slice_iter(leaf.certificate_pem.as_bytes());
         let chain = chain.collect::<Result<Vec<_>, _>>().unwrap();
         let key = PrivateKeyDer::from_pem_slice(leaf.key_pem.as_bytes()).unwrap();
-        let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        let config = ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
             .with_safe_default_protocol_versions()
             .unwrap()
             .with_no_client_auth()
@@ -92,7 +92,7 @@ impl Issuer {
         let port = tcp.local_addr().unwrap().port();
         let issuer = Self(Arc::new(Inner {
             url: format!("https://localhost:{port}/realm"),
-            key: KeyPair::generate().unwrap(),
+            key: new_key(),
             state: Mutex::new(State {
                 lives: 3600,
                 ..State::default()
@@ -236,7 +236,7 @@ impl Issuer {
             ),
             ["GET", "/realm/keys"] => {
                 // An uncompressed point: 4, x, y.
-                let point = self.0.key.der_bytes();
+                let point = self.0.key.public_key().as_ref();
                 let part = |from: usize| BASE64_URL_SAFE_NO_PAD.encode(&point[from..from + 32]);
                 let key = json!({
                     "kty": "EC", "crv": "P-256", "alg": "ES256", "use": "sig", "kid": "1",
@@ -301,49 +301,21 @@ impl Issuer {
         let part = |value: &Value| BASE64_URL_SAFE_NO_PAD.encode(value.to_string());
         let header = json!({"alg": "ES256", "kid": "1", "typ": "JWT"});
         let text = format!("{}.{}", part(&header), part(claims));
-        let der = self.0.key.sign(text.as_bytes()).unwrap();
-        format!("{text}.{}", BASE64_URL_SAFE_NO_PAD.encode(fixed(&der)))
+        let signature = self.0.key.sign(&SystemRandom::new(), text.as_bytes());
+        format!("{text}.{}", BASE64_URL_SAFE_NO_PAD.encode(signature.unwrap()))
     }
 }
 
-/// The two numbers of a signature in DER, with 32 bytes each.
-fn fixed(der: &[u8]) -> Vec<u8> {
-    let number = |at: usize| {
-        let length = usize::from(der[at + 1]);
-        let bytes = &der[at + 2..at + 2 + length];
-        let significant = bytes.strip_prefix(&[0]).unwrap_or(bytes);
-        let mut fixed = vec![0; 32 - significant.len()];
-        fixed.extend_from_slice(significant);
-        (fixed, at + 2 + length)
-    };
-    // A sequence of less than 128 bytes.
-    let (r, next) = number(2);
-    let (s, _) = number(next);
-    [r, s].concat()
+fn new_key() -> EcdsaKeyPair {
+    let (way, random) = (&ECDSA_P256_SHA256_FIXED_SIGNING, SystemRandom::new());
+    let key = EcdsaKeyPair::generate_pkcs8(way, &random).unwrap();
+    EcdsaKeyPair::from_pkcs8(way, key.as_ref(), &random).unwrap()
 }
 
 /// The pairs of a form.
 fn pairs(text: &str) -> HashMap<String, String> {
-    let decoded = |text: &str| {
-        let (mut bytes, mut rest) = (Vec::new(), text.as_bytes());
-        while let [first, after @ ..] = rest {
-            rest = after;
-            match (first, after) {
-                (b'+', _) => bytes.push(b' '),
-                (b'%', [a, b, after @ ..]) => {
-                    let digits = [*a, *b];
-                    let digits = std::str::from_utf8(&digits).unwrap();
-                    bytes.push(u8::from_str_radix(digits, 16).unwrap());
-                    rest = after;
-                }
-                (byte, _) => bytes.push(*byte),
-            }
-        }
-        String::from_utf8(bytes).unwrap()
-    };
-    let pairs = text.split('&').filter_map(|it| it.split_once('='));
-    pairs
-        .map(|(name, value)| (decoded(name), decoded(value)))
+    form_urlencoded::parse(text.as_bytes())
+        .into_owned()
         .collect()
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use berth_certs::issue::{Authority, Issued};
-use berth_testkit::cluster::{CRDS, Cluster, Person, fresh, rule};
+use berth_testkit::cluster::{CRDS, Cluster, Person, free_ports, fresh, rule};
 use berth_testkit::issuer::{CLIENT, Issuer};
 use berth_testkit::{Logged, berth, eventually, port, when};
 use jiff::Timestamp;
@@ -507,10 +507,9 @@ async fn a_person_signs_in_at_the_provider_again_over_the_page_and_by_token() {
     let Some(web) = stage() else {
         return;
     };
-    // Free now. The console is asked by this address only, so that it has to be known before.
-    let free = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
-    let url = format!("https://localhost:{}", free.local_addr().unwrap().port());
-    drop(free);
+    // The console is asked by this address only, so that it has to be known before.
+    let [port] = free_ports();
+    let url = format!("https://localhost:{port}");
     let at = AtProvider::start_at(&url, &[]).await;
     at.cluster.apply_manifests(&CRDS).await;
     at.issuer.signs_in_at_once("ada", &["fleet-admins"]);

@@ -307,7 +307,7 @@ fn copy_all(from: &Path, to: &Path) {
 }
 
 /// Different ports that are free now.
-fn free_ports<const N: usize>() -> [u16; N] {
+pub fn free_ports<const N: usize>() -> [u16; N] {
     let listeners = [(); N].map(|()| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());
     listeners.map(|listener| listener.local_addr().unwrap().port())
 }
