@@ -1,7 +1,7 @@
 // The screen Timeline. Needs CONSOLE, the address for an admin; BERTH, the executable, with KUBECONFIG of an admin; CLUSTER, a cluster that
 // is accepted, and OTHER, one that is not; and CONSOLE_NOBODY, the address for a user who may read nothing.
 import assert from "node:assert/strict";
-import { berth, env, looks, play, said, tab } from "./person.mjs";
+import { berth, env, looks, play, said, signedIn } from "./person.mjs";
 
 const [CLUSTER, OTHER] = [env("CLUSTER"), env("OTHER")];
 
