@@ -1,13 +1,14 @@
 //! What the user may do, from SelfSubjectAccessReviews. Answers are kept for a short time, since many screens ask the same.
 
+mod rbac;
+
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use berth_admin::answers::{Failure, Hub, Lack};
-use berth_api::groups;
 use berth_rules::Permission;
-use berth_rules::display::{Flag, Quoted, ShellWord};
+pub(crate) use rbac::Rbac;
 
 use crate::answers::{Act, Missing, Text};
 use crate::screens::offers::{Lacks, Target};
@@ -18,30 +19,17 @@ const FRESH: Duration = Duration::from_secs(30);
 /// Upper bound on the answers that are kept.
 const MOST_KEPT: usize = 1000;
 
-/// The smallest role of an installation that may change clusters.
-const CHANGES: &str = "open-cluster-management:berth:accept";
-
-/// The smallest role of an installation that may change placements. Kubernetes' role edit contains it.
-const EDITS: &str = "open-cluster-management:berth:edit";
-
-/// The smallest role of an installation that may change rollouts.
-const WORK_EDITS: &str = "open-cluster-management:berth:work-edit";
-
-/// A right on one cluster, or on all of them if the name is empty; or in a namespace.
+/// A right on one cluster or set, or on all of them if the name is empty; or by RBAC.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Right {
     /// To accept and to deny it, as the gate asks.
     Accept(String),
-    /// To change it, by RBAC.
-    Change(String),
     /// To move clusters into the set, as the gate asks.
     Join(String),
     /// To bind the set, as the gate asks.
     Bind(String),
-    /// To replace the placements of a namespace, by RBAC.
-    Placements(String),
-    /// To change the ManifestWorkReplicaSet of this namespace and name, by RBAC.
-    Rollout(String, String),
+    /// What RBAC alone decides.
+    Rbac(Rbac),
 }
 
 /// The rights of the user.
@@ -113,7 +101,7 @@ impl Rights {
     /// the action itself.
     pub(crate) async fn lacks_on(&self, name: &str, read_only: bool) -> Lacks {
         let accept = self.lacks_of(Right::Accept, name);
-        let change = self.lacks_of(Right::Change, name);
+        let change = self.lacks_of(|name| Rbac::change(&name).into(), name);
         let (accept, change) = futures::join!(accept, change);
         Lacks {
             accept,
@@ -127,8 +115,8 @@ impl Rights {
         match target {
             Target::Cluster(name) => self.lacks_on(name, false).await.of(act).cloned(),
             Target::ReplicaSet(namespace, name) => {
-                let right = Right::Rollout(namespace.to_owned(), name.to_owned());
-                self.lacks(right).await.ok().flatten()
+                let right = Rbac::rollout(namespace, name);
+                self.lacks(right.into()).await.ok().flatten()
             }
         }
     }
@@ -157,20 +145,10 @@ impl Rights {
             }
             Right::Join(set) => self.ask_gate(&Permission::join(set), user).await,
             Right::Bind(set) => self.ask_gate(&Permission::bind(set), user).await,
-            Right::Change(name) => {
-                let resource = (groups::CLUSTER, groups::MANAGED_CLUSTERS);
-                let may = self.hub.may("patch", resource, "", name).await?;
-                Ok((!may).then(|| Missing::of_change(name, user)))
-            }
-            Right::Placements(namespace) => {
-                let resource = (groups::CLUSTER, groups::PLACEMENTS);
-                let may = self.hub.may("update", resource, namespace, "").await?;
-                Ok((!may).then(|| Missing::of_placements(namespace, user)))
-            }
-            Right::Rollout(namespace, name) => {
-                let resource = (groups::WORK, groups::MANIFEST_WORK_REPLICA_SETS);
-                let may = self.hub.may("patch", resource, namespace, name).await?;
-                Ok((!may).then(|| Missing::of_rollout(namespace, name, user)))
+            Right::Rbac(it) => {
+                let namespace = it.namespace.as_deref().unwrap_or_default();
+                let may = self.hub.may(it.verb, it.kind, namespace, &it.name).await?;
+                Ok((!may).then(|| it.missing(user)))
             }
         }
     }
@@ -189,65 +167,9 @@ impl Rights {
     }
 }
 
-// === impl Missing ===
-
-impl Missing {
-    fn of_change(name: &str, user: &str) -> Self {
-        let of = match name {
-            "" => "for all names".to_owned(),
-            name => format!("name {}", Quoted(name)),
-        };
-        let permission = format!(
-            "verb \"patch\" on {} in API group {}, {of}",
-            groups::MANAGED_CLUSTERS,
-            groups::CLUSTER
-        );
-        let command = format!(
-            "kubectl create clusterrolebinding {} --clusterrole={CHANGES} {}",
-            ShellWord(&format!("{CHANGES}:{user}")),
-            Flag("--user", user),
-        );
-        Self {
-            permission: permission.into(),
-            role: Some(CHANGES.into()),
-            command: command.into(),
-        }
-    }
-
-    fn of_placements(namespace: &str, user: &str) -> Self {
-        let permission = format!(
-            "verb \"update\" on {} in API group {}, namespace {}",
-            groups::PLACEMENTS,
-            groups::CLUSTER,
-            Quoted(namespace)
-        );
-        Self::in_namespace(permission, EDITS, namespace, user)
-    }
-
-    fn of_rollout(namespace: &str, name: &str, user: &str) -> Self {
-        let permission = format!(
-            "verb \"patch\" on {} in API group {}, name {}, namespace {}",
-            groups::MANIFEST_WORK_REPLICA_SETS,
-            groups::WORK,
-            Quoted(name),
-            Quoted(namespace)
-        );
-        Self::in_namespace(permission, WORK_EDITS, namespace, user)
-    }
-
-    /// A permission that a role contains which is bound in a namespace.
-    fn in_namespace(permission: String, role: &str, namespace: &str, user: &str) -> Self {
-        let command = format!(
-            "kubectl create rolebinding {} -n {} --clusterrole={role} {}",
-            ShellWord(&format!("{role}:{user}")),
-            ShellWord(namespace),
-            Flag("--user", user),
-        );
-        Self {
-            permission: permission.into(),
-            role: Some(role.into()),
-            command: command.into(),
-        }
+impl From<Rbac> for Right {
+    fn from(right: Rbac) -> Self {
+        Self::Rbac(right)
     }
 }
 

@@ -15,7 +15,7 @@ use super::{answer, body_within};
 use crate::answers::PlacementRequest;
 use crate::app::App;
 use crate::respond::{Refused, json};
-use crate::rights::Right;
+use crate::rights::Rbac;
 use crate::screens::placement::{another, mistaken, what_if};
 use crate::server::Server;
 use crate::stream::placements::explained;
@@ -62,7 +62,8 @@ async fn replace(
     let dry_run = asked.dry_run;
     let done = app.hub.replace_placement(&placement, dry_run).await;
     let command = "kubectl replace -f placement.yaml".to_owned();
-    answer(&app, done, Right::Placements(namespace), dry_run, command).await
+    let right = Rbac::placements(&namespace).into();
+    answer(&app, done, right, dry_run, command).await
 }
 
 fn read(yaml: &str, namespace: &str, name: &str) -> Result<Placement, Vec<String>> {

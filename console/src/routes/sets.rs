@@ -13,7 +13,7 @@ use super::{answer, body, carried_out};
 use crate::answers::{ActionRequest, LabelRequest, MoveRequest};
 use crate::app::App;
 use crate::respond::{Refused, json};
-use crate::rights::Right;
+use crate::rights::{Rbac, Right};
 use crate::server::Server;
 use crate::stream::sets::SetsScreen;
 
@@ -74,7 +74,7 @@ async fn labelled(
     let (hub, of, dry_run) = (app.hub.clone(), name.clone(), asked.dry_run);
     let labels = asked.labels;
     let done = carried_out(async move || hub.label(&of, &labels, dry_run).await).await;
-    answer(&app, done, Right::Change(name), dry_run, command).await
+    answer(&app, done, Rbac::change(&name).into(), dry_run, command).await
 }
 
 async fn bind(

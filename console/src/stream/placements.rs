@@ -21,7 +21,7 @@ use crate::answers::{
 use crate::app::App;
 use crate::live::{DecisionFact, Objects, Open, PlacementFact};
 use crate::respond::Refused;
-use crate::rights::Right;
+use crate::rights::Rbac;
 use crate::screens::placement::{Chosen, Whole};
 use crate::screens::placements::placements;
 use crate::table::Table;
@@ -189,7 +189,7 @@ pub(crate) async fn explained(
 
 /// Returns what the user lacks to replace placements of a namespace.
 async fn missing(app: &App, namespace: &str) -> Option<Missing> {
-    let right = Right::Placements(namespace.to_owned());
+    let right = Rbac::placements(namespace).into();
     // The hub decides about the write itself.
     app.rights.lacks(right).await.ok().flatten()
 }

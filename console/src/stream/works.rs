@@ -18,7 +18,7 @@ use crate::answers::{
 use crate::app::App;
 use crate::live::{DecidedFact, Fact, Kind, Objects, Open, Part, RolloutFact, WholeWork, WorkFact};
 use crate::respond::Refused;
-use crate::rights::Right;
+use crate::rights::Rbac;
 use crate::screens::rollouts::Whole;
 use crate::screens::works::{Search, work, works};
 
@@ -224,7 +224,7 @@ impl ReplicaSetScreen {
     }
 
     async fn now(&mut self) -> Result<Option<ReplicaSetAnswer>, ErrorAnswer> {
-        let right = Right::Rollout(self.namespace.clone(), self.name.clone());
+        let right = Rbac::rollout(&self.namespace, &self.name).into();
         // The hub decides about the write itself.
         let missing = self.app.rights.lacks(right).await.ok().flatten();
         let notes = [

@@ -31,8 +31,8 @@ use kubernetes::Kubernetes;
 pub use access::rule;
 pub use as_admin::AsAdmin;
 pub use in_force::wait_until_in_force;
-pub use kubernetes::free_ports;
 pub use kubectl::{Output, finish, kubectl_is_there};
+pub use kubernetes::free_ports;
 pub use manifests::{CRDS, collection_of, documents_of, kind_of, path_of, shipped_registrations};
 pub use person::{Credentials, Identity, Person};
 

@@ -82,12 +82,13 @@ impl Issuer {
         let chain = CertificateDer::pem_slice_iter(leaf.certificate_pem.as_bytes());
         let chain = chain.collect::<Result<Vec<_>, _>>().unwrap();
         let key = PrivateKeyDer::from_pem_slice(leaf.key_pem.as_bytes()).unwrap();
-        let config = ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_no_client_auth()
-            .with_single_cert(chain, key)
-            .unwrap();
+        let config =
+            ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+                .with_safe_default_protocol_versions()
+                .unwrap()
+                .with_no_client_auth()
+                .with_single_cert(chain, key)
+                .unwrap();
         let tcp = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let port = tcp.local_addr().unwrap().port();
         let issuer = Self(Arc::new(Inner {
@@ -302,7 +303,10 @@ impl Issuer {
         let header = json!({"alg": "ES256", "kid": "1", "typ": "JWT"});
         let text = format!("{}.{}", part(&header), part(claims));
         let signature = self.0.key.sign(&SystemRandom::new(), text.as_bytes());
-        format!("{text}.{}", BASE64_URL_SAFE_NO_PAD.encode(signature.unwrap()))
+        format!(
+            "{text}.{}",
+            BASE64_URL_SAFE_NO_PAD.encode(signature.unwrap())
+        )
     }
 }
 
