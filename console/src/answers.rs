@@ -11,6 +11,7 @@ mod health;
 mod hub;
 mod placement;
 mod requests;
+mod rights;
 mod session;
 mod sets;
 mod timeline;
@@ -36,6 +37,7 @@ pub use placement::{
     PlacementRow, PlacementState, PlacementsAnswer, ResultCount, Selection, WhatIfAnswer,
 };
 pub use requests::{CsrAnswer, CsrStanding, PendingCluster, RequestsAnswer};
+pub use rights::{RightAnswer, RightsAnswer};
 pub use session::{SessionAnswer, SignInAnswer, SignInRequest, Way};
 pub use sets::{BoundTo, MoveRequest, SetRow, SetsAnswer};
 pub use timeline::{Facet, TimelineAnswer, TimelineEntry, TimelineSource};

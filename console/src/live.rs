@@ -36,6 +36,7 @@ pub(crate) use works::{
 };
 
 use crate::answers::{Connection, HubAnswer};
+use crate::rights::READS;
 
 /// A kind is followed this long after the last page was closed.
 const KEPT: Duration = Duration::from_secs(60);
@@ -293,7 +294,7 @@ fn judge(code: u16, resource: &str) -> (Connection, String) {
         403 => (
             Connection::Refused,
             format!(
-                "ask an admin for a role that may list and watch {resource}: open-cluster-management:berth:console-reader is one"
+                "ask an admin for a role that may list and watch {resource}: {READS} is one"
             ),
         ),
         404 => (

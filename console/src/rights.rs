@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use berth_admin::answers::{Failure, Hub, Lack};
 use berth_rules::Permission;
-pub(crate) use rbac::Rbac;
+pub(crate) use rbac::{READS, Rbac};
 
 use crate::answers::{Act, Missing, Text};
 use crate::screens::offers::{Lacks, Target};

@@ -3,6 +3,7 @@
 mod health;
 mod oidc;
 mod placements;
+mod rights;
 mod session;
 mod sets;
 mod works;
@@ -51,6 +52,7 @@ pub(crate) fn router(server: Arc<Server>) -> Router {
         .route("/api/stream", get(streamed))
         .route("/api/health", post(health::look))
         .route("/api/requests", get(requests))
+        .route("/api/rights", get(rights::shown))
         .route("/api/clusters/{name}", get(cluster))
         .route("/api/clusters/{name}/yaml", get(yaml))
         .route("/api/clusters/{name}/events", get(cluster_events))
@@ -176,6 +178,14 @@ async fn body_within<T: DeserializeOwned>(body: Body, largest: usize) -> Result<
         let why = format!("the body cannot be read: {error}");
         Refused::new(StatusCode::BAD_REQUEST, "BadBody", why)
     })
+}
+
+/// A parameter of the query that is there once.
+fn parameter(uri: &Uri, name: &str) -> Option<String> {
+    let query = uri.query().unwrap_or_default();
+    let mut values = form_urlencoded::parse(query.as_bytes()).filter(|(key, _)| key == name);
+    let value = values.next()?.1.into_owned();
+    values.next().is_none().then_some(value)
 }
 
 async fn streamed(

@@ -8,6 +8,7 @@ pub(crate) mod offers;
 pub(crate) mod placement;
 pub(crate) mod placements;
 pub(crate) mod requests;
+pub(crate) mod rights;
 pub(crate) mod rollouts;
 pub(crate) mod sets;
 pub(crate) mod timeline;

@@ -4,6 +4,7 @@ mod browser;
 mod health;
 mod many;
 mod placements;
+mod rights;
 mod sets;
 mod timeline;
 mod works;

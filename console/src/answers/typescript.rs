@@ -8,8 +8,9 @@ use serde_json::{Map, Value};
 use super::{
     ActionAnswer, ActionRequest, ClusterAnswer, Delta, ErrorAnswer, EventsAnswer, FleetAnswer,
     HealthAnswer, HubAnswer, LabelRequest, MoveRequest, PlacementAnswer, PlacementRequest,
-    PlacementsAnswer, ReplicaSetAnswer, RequestsAnswer, SessionAnswer, SetsAnswer, SignInAnswer,
-    SignInRequest, TimelineAnswer, WhatIfAnswer, Window, WorkAnswer, WorksAnswer, YamlAnswer,
+    PlacementsAnswer, ReplicaSetAnswer, RequestsAnswer, RightsAnswer, SessionAnswer, SetsAnswer,
+    SignInAnswer, SignInRequest, TimelineAnswer, WhatIfAnswer, Window, WorkAnswer, WorksAnswer,
+    YamlAnswer,
 };
 
 const HEADER: &str = "// Generated. To change it, change console/src/answers and run: BERTH_GENERATE=1 cargo test --test files generated\n";
@@ -33,6 +34,7 @@ pub fn typescript() -> String {
     schemas.subschema_for::<PlacementsAnswer>();
     schemas.subschema_for::<ReplicaSetAnswer>();
     schemas.subschema_for::<RequestsAnswer>();
+    schemas.subschema_for::<RightsAnswer>();
     schemas.subschema_for::<SessionAnswer>();
     schemas.subschema_for::<LabelRequest>();
     schemas.subschema_for::<MoveRequest>();

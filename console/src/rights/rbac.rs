@@ -14,6 +14,12 @@ const EDITS: &str = "open-cluster-management:berth:edit";
 /// The smallest role of an installation that may change rollouts.
 const WORK_EDITS: &str = "open-cluster-management:berth:work-edit";
 
+/// The role of an installation that may read the fleet.
+pub(crate) const READS: &str = "open-cluster-management:berth:console-reader";
+
+/// The role of an installation that may make and bind sets.
+const SET_ADMIN: &str = "open-cluster-management:berth:set-admin";
+
 /// A verb on objects of a kind.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Rbac {
@@ -64,6 +70,56 @@ impl Rbac {
         }
     }
 
+    /// To list the objects of a kind, in all namespaces.
+    pub(crate) fn list(group: &'static str, plural: &'static str) -> Self {
+        Self {
+            verb: "list",
+            kind: (group, plural),
+            namespace: None,
+            name: String::new(),
+            role: READS,
+        }
+    }
+
+    /// The same in this namespace; in all of them if it is empty.
+    pub(crate) fn within(self, namespace: &str) -> Self {
+        Self {
+            namespace: Some(namespace.to_owned()),
+            ..self
+        }
+    }
+
+    /// To create sets.
+    pub(crate) fn create_sets() -> Self {
+        Self {
+            verb: "create",
+            kind: (groups::CLUSTER, groups::MANAGED_CLUSTER_SETS),
+            namespace: None,
+            name: String::new(),
+            role: SET_ADMIN,
+        }
+    }
+
+    /// To create the bindings of a namespace.
+    pub(crate) fn bindings(namespace: &str) -> Self {
+        Self {
+            kind: (groups::CLUSTER, groups::MANAGED_CLUSTER_SET_BINDINGS),
+            ..Self::create_sets()
+        }
+        .within(namespace)
+    }
+
+    /// To create the ManifestWorks of a namespace.
+    pub(crate) fn works(namespace: &str) -> Self {
+        Self {
+            verb: "create",
+            kind: (groups::WORK, groups::MANIFEST_WORKS),
+            namespace: Some(namespace.to_owned()),
+            name: String::new(),
+            role: WORK_EDITS,
+        }
+    }
+
     /// What a user without it lacks.
     pub(super) fn missing(&self, user: &str) -> Missing {
         let Self {
@@ -73,6 +129,7 @@ impl Rbac {
             ..
         } = self;
         let of = match (self.name.as_str(), self.namespace.as_deref()) {
+            ("", None) if matches!(*verb, "list" | "create") => String::new(),
             ("", None) => ", for all names".to_owned(),
             ("", Some("")) => ", in all namespaces".to_owned(),
             ("", Some(namespace)) => format!(", namespace {}", Quoted(namespace)),

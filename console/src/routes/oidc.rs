@@ -8,6 +8,7 @@ use http::header::{CACHE_CONTROL, LOCATION, SET_COOKIE};
 use http::request::Parts;
 use http::{HeaderValue, StatusCode};
 
+use super::parameter;
 use crate::answers::Way;
 use crate::entry::Users;
 use crate::keep::Refresh;
@@ -62,7 +63,7 @@ pub(super) async fn start(State(server): State<Arc<Server>>, request: Request) -
         return StatusCode::NOT_FOUND.into_response();
     };
     let (parts, _) = request.into_parts();
-    let to = parameter(&parts, "to");
+    let to = parameter(&parts.uri, "to");
     let Ok(login) = Login::begin(to.as_deref().unwrap_or("/")) else {
         return StatusCode::INTERNAL_SERVER_ERROR.into_response();
     };
@@ -112,18 +113,18 @@ async fn signed_in(
 ) -> Result<(Secret, String), Failed> {
     let login = users.login.read(&parts.headers).and_then(Login::of_cookie);
     let login = login.ok_or(Failed::Expired)?;
-    let state = parameter(parts, "state").unwrap_or_default();
+    let state = parameter(&parts.uri, "state").unwrap_or_default();
     if !login.has_state(&state) {
         return Err(Failed::Expired);
     }
-    if let Some(error) = parameter(parts, "error") {
+    if let Some(error) = parameter(&parts.uri, "error") {
         tracing::info!(error, "the OpenID provider refuses a sign-in");
         return Err(match error.as_str() {
             "server_error" | "temporarily_unavailable" => Failed::Unavailable,
             _ => Failed::Denied,
         });
     }
-    let code = parameter(parts, "code").ok_or(Failed::Refused)?;
+    let code = parameter(&parts.uri, "code").ok_or(Failed::Refused)?;
     let exchanged = provider.exchange(&code, &login).await.map_err(|error| {
         tracing::warn!(%error, "a sign-in failed");
         Failed::of(&error)
@@ -154,14 +155,6 @@ async fn signed_in(
             Err(Failed::Unavailable)
         }
     }
-}
-
-/// A parameter that is there once.
-fn parameter(parts: &Parts, name: &str) -> Option<String> {
-    let query = parts.uri.query().unwrap_or_default();
-    let mut values = form_urlencoded::parse(query.as_bytes()).filter(|(key, _)| key == name);
-    let value = values.next()?.1.into_owned();
-    values.next().is_none().then_some(value)
 }
 
 /// To the page, which says what went wrong.

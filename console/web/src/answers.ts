@@ -732,6 +732,26 @@ export interface ResultCount {
   words: string;
 }
 
+/** Something that the user may do, or not. */
+export interface RightAnswer {
+  /** The user may do it. Left out if the hub did not answer: then `why` says so. */
+  allowed?: boolean;
+  /** What the user lacks. */
+  missing?: Missing;
+  /** What it is, such as `Accept and deny every cluster`. */
+  what: string;
+  /** Why it is not known. */
+  why?: string;
+}
+
+/** `GET /api/rights?namespace=NAMESPACE`: what the user may do, by SelfSubjectAccessReviews. */
+export interface RightsAnswer {
+  /** On the whole fleet. */
+  fleet: RightAnswer[];
+  /** In the namespace of the request, or in all of them. */
+  within: RightAnswer[];
+}
+
 /** The state of the rollouts of a ManifestWorkReplicaSet, the worst first. */
 export type RolloutCondition = "unusable" | "stopped" | "failing" | "paused" | "approvalPending" | "progressing" | "new" | "deleting" | "complete";
 

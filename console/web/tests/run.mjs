@@ -130,12 +130,24 @@ async function ends(page) {
   await page.context().close();
 }
 
+/** What the user may do, or not. */
+const right = (page, what) => page.getByRole("listitem").filter({ hasText: what });
+
 async function isRefused(page) {
   await said(page, "Placements cannot be shown:");
   await page.goto(new URL(`/clusters/${PENDING}`, page.url()).href);
   await page.getByText(/: not possible$/).first().click();
   await said(page, "You lack the permission:");
   await looks(page, "refused");
+  await page.keyboard.press("g");
+  await page.keyboard.press("m");
+  await right(page, "Accept and deny every cluster").getByText("No", { exact: true }).click();
+  await said(page, "The role open-cluster-management:berth:accept has it.");
+  await page.getByRole("searchbox", { name: "Namespace" }).fill("team-a");
+  await page.getByRole("heading", { name: "In the namespace team-a" }).waitFor();
+  await right(page, "Create works").getByText("No", { exact: true }).click();
+  await said(page, `verb "create" on manifestworks in API group work.open-cluster-management.io, namespace "team-a"`);
+  await looks(page, "you-may-not");
   await page.context().close();
 }
 
@@ -144,7 +156,8 @@ async function signsOut(page) {
   await page.getByRole("heading", { name: "Clusters" }).click();
   await page.keyboard.press("g");
   await page.keyboard.press("m");
-  await page.getByRole("heading", { name: "You" }).waitFor();
+  await page.getByRole("heading", { name: "You", exact: true }).waitFor();
+  await right(page, "Accept and deny every cluster").getByText("Yes").waitFor();
   await looks(page, "you");
   const cookies = await page.context().cookies();
   await page.getByRole("button", { name: "Sign out" }).click();

@@ -2,7 +2,7 @@
 import type { ComponentChildren } from "preact";
 import type { Way } from "../answers";
 import { session } from "../api";
-import { Command } from "../parts";
+import { Rights } from "../rights";
 import { signOut } from "../session";
 import { Until } from "../time";
 
@@ -45,9 +45,9 @@ export function Me() {
             </div>
           ))}
         </dl>
-        <p class="hint">The console asks the hub as this user, {as}, and has no permissions of its own. May you do something?</p>
-        <Command text="berth can-i accept NAME" />
+        <p class="hint">The console asks the hub as this user, {as}, and has no permissions of its own.</p>
       </section>
+      <Rights />
     </section>
   );
 }
