@@ -79,6 +79,8 @@ pub enum Action {
     Accept,
     /// `berth deny`
     Deny,
+    /// `berth deny --now`
+    DenyNow,
     /// `berth cordon`
     Cordon,
     /// `berth uncordon`
@@ -257,8 +259,9 @@ impl Hub {
         let dry_run = DryRun::of(dry_run);
         match action {
             Action::Accept => self.accept(name, dry_run).await,
-            Action::Deny => {
-                let denied = deny_one(&self.0, name, dry_run).await?;
+            Action::Deny | Action::DenyNow => {
+                let now = matches!(action, Action::DenyNow);
+                let denied = deny_one(&self.0, name, now, dry_run).await?;
                 Ok(Done {
                     lines: vec![denied.line],
                     notes: denied.effects,

@@ -141,33 +141,34 @@ pub(crate) struct Denied {
     pub(crate) effects: Vec<String>,
 }
 
-/// Denies one cluster as the command does without `--now`, and prints nothing.
+/// Denies one cluster as the command does, and prints nothing. `now`: `--now`.
 ///
 /// # Errors
 /// Those of the hub.
 pub(crate) async fn deny_one(
     hub: &HubConnection,
     name: &str,
+    now: bool,
     dry_run: DryRun,
 ) -> Result<Denied, CommandError> {
     let cluster = read(hub, name).await?;
-    if !is_due(&cluster, false) {
+    if !is_due(&cluster, now) {
         return Ok(Denied {
             line: not_set(name),
             effects: Vec::new(),
         });
     }
-    let effects = Effects::of(hub, name, &cluster, false).await;
+    let effects = Effects::of(hub, name, &cluster, now).await;
     let was_accepted = cluster.accepted;
     let mut denial = Denial {
         hub,
         name,
-        now: false,
+        now,
         dry_run,
         spared: Vec::new(),
     };
     let line = match denial.carry_out(cluster).await? {
-        true => format!("{}{}", written(name, was_accepted, false), dry_run.suffix()),
+        true => format!("{}{}", written(name, was_accepted, now), dry_run.suffix()),
         false => not_set(name),
     };
     let mut effects = effects.lines(name);

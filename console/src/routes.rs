@@ -274,6 +274,7 @@ async fn act(
     let (act, action) = match act.as_str() {
         "accept" => (Act::Accept, Action::Accept),
         "deny" => (Act::Deny, Action::Deny),
+        "denyNow" => (Act::DenyNow, Action::DenyNow),
         "cordon" => (Act::Cordon, Action::Cordon),
         "uncordon" => (Act::Uncordon, Action::Uncordon),
         _ => return Err(no_such().await),

@@ -340,6 +340,24 @@ async fn an_admin_signs_in_sees_what_happens_and_accepts_after_a_dry_run() {
             .contains("hubAcceptsClient: true")
     );
 
+    // A denial leaves the agent its rights on works; one more revokes them, too.
+    for (act, words, next) in [
+        ("deny", "", Some("denyNow")),
+        ("denyNow", ", effective immediately", None),
+    ] {
+        let path = format!("/api/clusters/{name}/{act}");
+        let done = blocking(|| console.write(&cookie, &path, &json!({"dryRun": false})));
+        let line = format!("set hubAcceptsClient to false for managed cluster {name}{words}");
+        assert_eq!(done.body["done"][0], line, "{}", done.body);
+        let offered = |it: &Value| -> Vec<Value> {
+            let actions = it["actions"].as_array().unwrap().iter();
+            let denials = actions.filter(|it| it["act"].as_str().unwrap().starts_with("deny"));
+            denials.map(|it| it["act"].clone()).collect()
+        };
+        let next: Vec<Value> = next.into_iter().map(Value::from).collect();
+        blocking(|| screen.until("answer", |it| offered(it) == next));
+    }
+
     // Sign-out: streams end, and the cookie is worth nothing.
     let headers = [("cookie", &*cookie), ("x-berth-console", "1")];
     let out = blocking(|| console.ask("DELETE", "/api/session", &headers, ""));

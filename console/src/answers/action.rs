@@ -15,6 +15,8 @@ pub enum Act {
     Accept,
     /// End the acceptance.
     Deny,
+    /// The same, and revoke the agent's rights on ManifestWorks at once.
+    DenyNow,
     /// Keep new placements away.
     Cordon,
     /// End that.

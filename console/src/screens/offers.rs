@@ -33,6 +33,7 @@ impl Act {
         let word = match self {
             Self::Accept => "accept",
             Self::Deny => "deny",
+            Self::DenyNow => "deny --now",
             Self::Cordon => "cordon",
             Self::Uncordon => "uncordon",
             Self::Pause => "pause",
@@ -56,7 +57,7 @@ impl Lacks {
     /// Returns what the user lacks for an action.
     pub(crate) fn of(&self, act: Act) -> Option<&Missing> {
         match act {
-            Act::Accept | Act::Deny => self.accept.as_ref().or(self.change.as_ref()),
+            Act::Accept | Act::Deny | Act::DenyNow => self.accept.as_ref().or(self.change.as_ref()),
             Act::Cordon | Act::Uncordon | Act::Pause | Act::Resume | Act::Approve => {
                 self.change.as_ref()
             }

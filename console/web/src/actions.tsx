@@ -6,6 +6,7 @@ import { Lacking } from "./parts";
 const WORDS: Record<Act, [string, string]> = {
   accept: ["Accept", "primary"],
   deny: ["Deny", "danger"],
+  denyNow: ["Deny now", "danger"],
   cordon: ["Cordon", ""],
   uncordon: ["End the cordon", ""],
   pause: ["Pause", ""],

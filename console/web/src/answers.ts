@@ -1,7 +1,7 @@
 // Generated. To change it, change console/src/answers and run: BERTH_GENERATE=1 cargo test --test files generated
 
 /** An action on a cluster or a rollout. Its name is the last segment of `POST /api/clusters/{name}/{act}`, and of `POST /api/replicasets/{namespace}/{name}/{act}`. */
-export type Act = "accept" | "deny" | "cordon" | "uncordon" | "pause" | "resume" | "approve";
+export type Act = "accept" | "deny" | "denyNow" | "cordon" | "uncordon" | "pause" | "resume" | "approve";
 
 /** What an action did, or would do. */
 export interface ActionAnswer {

@@ -104,7 +104,7 @@ function Dialog({ title, word, look, asked, done: whenDone }: Question) {
         </button>
         {!done.value && (
           <button type="button" class={look || "primary"} disabled={busy.value || possible === 0} onClick={() => void put(false)}>
-            {word} now
+            {word.endsWith(" now") ? word : `${word} now`}
           </button>
         )}
       </div>
