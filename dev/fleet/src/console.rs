@@ -12,7 +12,7 @@ use serde::Serialize;
 use tokio::time::sleep;
 
 use crate::hub::FleetHub;
-use crate::{Running, mib, process, say};
+use crate::{Running, mib, process, reported, say};
 
 /// Upper bound on the time of an answer.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -33,12 +33,18 @@ Examples:
   # 10,000 clusters on a devhub
   cargo build --release -p berth -p fleet && target/release/fleet console --clusters 10000
 
+  # With 30,000 ManifestWorks
+  target/release/fleet console --clusters 10000 --works 3
+
   # On your own hub, which is otherwise empty
   target/release/fleet --kubeconfig hub.kubeconfig console --clusters 10000")]
 pub(crate) struct ConsoleArgs {
     /// Number of clusters
     #[arg(long, default_value_t = 10_000)]
     clusters: usize,
+    /// Number of ManifestWorks of each cluster, which the screens Works and Fleet follow
+    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    works: usize,
     /// Number of clusters that change their state while a page looks [default: nine of ten]
     #[arg(long, value_name = "NUMBER")]
     flap: Option<usize>,
@@ -61,6 +67,10 @@ pub(crate) struct Report {
     /// From the request until the answer of the screen Fleet.
     fleet_ms: f64,
     resident_mib: f64,
+    /// ManifestWorks of all clusters; from the request until the first answer of the screen Works, and what is resident then.
+    works: usize,
+    works_ms: Option<f64>,
+    works_mib: Option<f64>,
     rest_s: u64,
     /// Requests to the hub, if it counts them, without those of this tool.
     rest_requests: Option<f64>,
@@ -91,6 +101,10 @@ pub(crate) async fn measure(args: &ConsoleArgs, hub: &FleetHub, rest: u64) -> Re
     hub.create(clusters).await?;
     hub.join(clusters).await?;
     hub.turn(clusters, "True").await?;
+    if args.works > 0 {
+        say("making ManifestWorks");
+        reported::create(hub, clusters, args.works).await?;
+    }
     let beside = std::env::current_exe()?.with_file_name("berth");
     let berth = args.berth.as_deref().unwrap_or(&beside);
     let console = Console::start(berth, &hub.kubeconfig)?;
@@ -107,8 +121,14 @@ pub(crate) async fn measure(args: &ConsoleArgs, hub: &FleetHub, rest: u64) -> Re
     for query in QUERIES.iter().cycle().take(50) {
         filters.push(console.first(&format!("clusters&q={query}"), "window")?.0);
     }
+    let resident = || process::memory(pid).map(|it| mib(it.rss_kib));
+    let (mut works_ms, mut works_mib) = (None, None);
     let fleet_ms = console.first("fleet", "answer")?.0;
-    let resident_mib = mib(process::memory(pid)?.rss_kib);
+    let resident_mib = resident()?;
+    if args.works > 0 {
+        works_ms = Some(console.works(clusters * args.works)?);
+        works_mib = Some(resident()?);
+    }
 
     say("resting");
     let (cpu_before, served) = (cpu()?, hub.served().await?);
@@ -133,6 +153,9 @@ pub(crate) async fn measure(args: &ConsoleArgs, hub: &FleetHub, rest: u64) -> Re
     let peak_mib = mib(process::memory(pid)?.peak_kib);
     drop(console);
     say("cleaning up");
+    if args.works > 0 {
+        reported::delete(hub, clusters).await?;
+    }
     hub.clean_up(clusters).await?;
     Ok(Report {
         clusters,
@@ -142,6 +165,9 @@ pub(crate) async fn measure(args: &ConsoleArgs, hub: &FleetHub, rest: u64) -> Re
         slowest_filter_ms: filters.last().copied().unwrap_or_default(),
         fleet_ms,
         resident_mib,
+        works: clusters * args.works,
+        works_ms,
+        works_mib,
         rest_s: rest,
         rest_requests,
         rest_cpu_s,
@@ -226,13 +252,26 @@ impl Console {
             }
         }
     }
+
+    /// Opens the screen Works, and returns the milliseconds until it has all ManifestWorks.
+    fn works(&self, all: usize) -> Result<f64> {
+        let begun = Instant::now();
+        let stream = self.send("GET", "/api/stream?screen=works", "")?;
+        let mut events = Events(BufReader::new(stream));
+        while let Some((_, data)) = events.next() {
+            if data.contains(&format!("\"total\":{all},")) {
+                return Ok(begun.elapsed().as_secs_f64() * 1000.0);
+            }
+        }
+        bail!("the screen Works has not got {all} ManifestWorks in time")
+    }
 }
 
 // === impl Events ===
 
 impl Events {
-    /// Returns the name and the bytes of the next event; None if none comes in time. A silent stream has comments.
-    fn next(&mut self) -> Option<(String, usize)> {
+    /// Returns the name and the data of the next event; None if none comes in time. A silent stream has comments.
+    fn next(&mut self) -> Option<(String, String)> {
         let mut name = String::new();
         let begun = Instant::now();
         while begun.elapsed() < PATIENCE {
@@ -244,7 +283,7 @@ impl Events {
                 event.clone_into(&mut name);
             }
             if line.starts_with("data: ") {
-                return Some((name, line.len()));
+                return Some((name, line));
             }
         }
         None
@@ -253,10 +292,10 @@ impl Events {
     /// Reads until nothing has come for a few seconds. Returns the number of events, and their bytes.
     fn until_quiet(&mut self) -> (usize, usize) {
         let (mut events, mut bytes) = (0, 0);
-        while let Some((_, length)) = self.next() {
+        while let Some((_, data)) = self.next() {
             let _ = (self.0.get_ref()).set_read_timeout(Some(Duration::from_secs(5)));
             events += 1;
-            bytes += length;
+            bytes += data.len();
         }
         (events, bytes)
     }
@@ -283,6 +322,15 @@ impl Report {
             (
                 "  resident".to_owned(),
                 format!("{:.1} MiB", self.resident_mib),
+            ),
+            (
+                format!("{} ManifestWorks: all of them", self.works),
+                self.works_ms.map_or("none".to_owned(), ms),
+            ),
+            (
+                "  resident".to_owned(),
+                self.works_mib
+                    .map_or("none".to_owned(), |it| format!("{it:.1} MiB")),
             ),
             (
                 format!("at rest for {} s", self.rest_s),

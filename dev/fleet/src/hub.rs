@@ -594,7 +594,8 @@ pub(crate) fn name(number: usize) -> String {
 }
 
 /// Runs a task for the name of each cluster, several concurrently.
-async fn each(clusters: usize, work: impl AsyncFn(String) -> Result<()>) -> Result<()> {
+/// Does this for each cluster, for several at the same time.
+pub(crate) async fn each(clusters: usize, work: impl AsyncFn(String) -> Result<()>) -> Result<()> {
     stream::iter(0..clusters)
         .map(|number| work(name(number)))
         .buffer_unordered(AT_ONCE)

@@ -20,6 +20,7 @@ mod hub;
 #[path = "../../loadtest/src/process.rs"]
 #[allow(dead_code, reason = "shared with the load tool")]
 mod process;
+mod reported;
 mod works;
 
 use std::path::{Path, PathBuf};

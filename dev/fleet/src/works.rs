@@ -26,7 +26,8 @@ const OBJECTS: &str = "fleet-objects";
 const FLOOR: &str = "fleet-floor";
 
 /// Group, version and resource of ManifestWorks.
-const WORKS: (&str, &str, &str) = ("work.open-cluster-management.io", "v1", "manifestworks");
+pub(crate) const WORKS: (&str, &str, &str) =
+    ("work.open-cluster-management.io", "v1", "manifestworks");
 
 /// Group, version and resource of ConfigMaps.
 const MAPS: (&str, &str, &str) = ("", "v1", "configmaps");
@@ -324,7 +325,7 @@ fn collection(object: &Value, namespace: &str) -> String {
     object_path(kind, namespace, "")
 }
 
-fn work(number: usize, each: usize) -> Value {
+pub(crate) fn work(number: usize, each: usize) -> Value {
     let first = number * each;
     let manifests: Vec<_> = (first..first + each)
         .map(|it| object(OBJECTS, it))
