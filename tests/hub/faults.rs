@@ -10,7 +10,6 @@
 
 mod calls;
 mod length;
-pub mod line;
 mod load;
 mod replicas;
 mod served;

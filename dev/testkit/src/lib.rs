@@ -26,6 +26,7 @@ pub mod guarded;
 pub mod hub_node;
 pub mod in_process;
 pub mod issuer;
+pub mod line;
 mod logged;
 pub mod managed;
 pub mod objects;

@@ -8,8 +8,8 @@ use berth_testkit::cluster::Cluster;
 use berth_testkit::{PATIENCE, eventually_within, when};
 
 use super::world::{World, signed_by_another_hub, text};
-use crate::faults::line::{Line, State};
 use crate::lifecycle::hub::{AVAILABLE, condition};
+use berth_testkit::line::{Line, State};
 
 /// They run at the same time, because each of them waits for long.
 #[tokio::test(flavor = "multi_thread")]

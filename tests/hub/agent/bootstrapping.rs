@@ -10,8 +10,8 @@ use berth_testkit::cluster::{Cluster, Credentials, rule};
 use berth_testkit::{eventually_within, when};
 
 use super::world::{World, text};
-use crate::faults::line::{Line, State};
 use crate::lifecycle::hub::{HubWithReconcilers, config};
+use berth_testkit::line::{Line, State};
 
 /// They run at the same time, because the agent reads the file every ten seconds.
 #[tokio::test(flavor = "multi_thread")]

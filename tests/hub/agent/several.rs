@@ -5,9 +5,9 @@ use std::path::Path;
 use serde_json::json;
 
 use super::world::World;
-use crate::faults::line::{Line, State};
 use crate::lifecycle::hub::{AVAILABLE, HubWithReconcilers, config};
 use berth_testkit::cluster::Private;
+use berth_testkit::line::{Line, State};
 use berth_testkit::{Agent, eventually};
 
 /// A managed cluster with two hubs, of which it prefers the first.

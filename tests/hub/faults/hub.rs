@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 use super::{calls, length};
-use crate::faults::line::{Line, State};
 use crate::faults::load::{Load, Manner, Target, trusting};
 use crate::faults::tally::Report;
 use berth_testkit::balancer::Balancer;
 use berth_testkit::cluster::{Cluster, Private};
 use berth_testkit::eventually_within;
 use berth_testkit::guarded::{RunningGate, gates_kubeconfig, install};
+use berth_testkit::line::{Line, State};
 
 /// The timeout of callers.
 const PATIENCE: Duration = Duration::from_secs(2);

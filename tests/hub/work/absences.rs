@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::faults::line::{Line, State};
 use berth_testkit::cluster::Cluster;
+use berth_testkit::line::{Line, State};
 
 use super::world::World;
 

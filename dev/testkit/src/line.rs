@@ -10,11 +10,12 @@ use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
-use berth_testkit::cluster::Cluster;
+use crate::cluster::Cluster;
 
 /// The state of the line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
+    /// Bytes are forwarded.
     Up,
     /// Connections are closed and refused.
     Down,
@@ -30,6 +31,7 @@ pub struct Line {
 }
 
 impl Line {
+    /// A line to this API server, which is up.
     pub async fn to(hub: &Cluster) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let here = listener.local_addr().unwrap();
@@ -53,6 +55,7 @@ impl Line {
         kubeconfig
     }
 
+    /// From now on, the line is so.
     pub fn is(&self, state: State) {
         self.state.send_replace(state);
     }
