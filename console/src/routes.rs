@@ -9,6 +9,7 @@ mod sets;
 mod works;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Extension;
 use axum::Router;
@@ -18,12 +19,15 @@ use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use berth_admin::answers::{Action, Done, Failure};
+use berth_api::groups;
+use berth_hub::object_path;
 use http::request::Parts;
 use http::{Method, StatusCode, Uri};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::runtime::Handle;
 use tokio::task::spawn_blocking;
+use tokio::time::sleep;
 
 use crate::answers::{Act, ActionAnswer, ActionRequest, Text, YamlAnswer};
 use crate::app::App;
@@ -38,6 +42,9 @@ use crate::stream::{self, requests::RequestsScreen};
 
 /// Upper bound on the bytes of a body.
 const LARGEST_REQUEST: usize = 4096;
+
+/// A request is answered within this time: several calls of the hub, each of which has a deadline of its own, may take longer.
+const LONGEST_ANSWER: Duration = Duration::from_secs(60);
 
 /// Upper bound on the bytes of the YAML of an object.
 const LARGEST_YAML: usize = 1 << 20;
@@ -101,10 +108,21 @@ async fn with_session(State(server): State<Arc<Server>>, request: Request, next:
             tokio::select! {
                 response = next.run(Request::from_parts(parts, body)) => response,
                 () = ended.cancelled() => server.not_signed_in().into_response(),
+                () = sleep(LONGEST_ANSWER) => late().into_response(),
             }
         }
         Err(refused) => refused.into_response(),
     }
+}
+
+/// The refusal of a request that has lasted for [`LONGEST_ANSWER`].
+fn late() -> Refused {
+    let why = format!(
+        "the hub has not answered within {} s: what was asked for may still be done",
+        LONGEST_ANSWER.as_secs()
+    );
+    let refused = Refused::new(StatusCode::GATEWAY_TIMEOUT, "HubAway", why);
+    refused.remedy("check that the hub runs and that this machine reaches it; then look again")
 }
 
 /// Under `--read-only`, refuses all that could write.
@@ -227,7 +245,9 @@ async fn yaml(
     Path(name): Path<String>,
 ) -> Result<Response, Refused> {
     let _asking = app.asking.acquire().await;
-    yaml_of(stream::cluster::details(&app, &name).await?.value)
+    let path = object_path((groups::CLUSTER, "v1", groups::MANAGED_CLUSTERS), "", &name);
+    let cluster = app.hub.read(path).await?;
+    yaml_of(cluster.ok_or_else(|| stream::cluster::not_found(&name))?)
 }
 
 /// The YAML of an object, as kubectl shows it.

@@ -35,8 +35,6 @@ const PAGE: usize = 500;
 pub(crate) struct Details {
     object: ManagedCluster,
     unreadable: Unreadable,
-    /// As the hub sent it.
-    pub(crate) value: Value,
     lease: Option<Option<LeaseFact>>,
     namespace: Option<bool>,
     /// The sets that it belongs to, with the namespaces that they are bound to.
@@ -91,7 +89,6 @@ impl Details {
         Ok(Some(Self {
             object,
             unreadable,
-            value,
             lease: lease.map(|it| it.map(|it| LeaseFact::read(&it))),
             namespace: namespace.map(|it| it.is_some()),
             sets,

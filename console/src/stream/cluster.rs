@@ -222,7 +222,7 @@ fn add_placements(answer: &mut ClusterAnswer, decisions: &Open<Objects<DecisionF
     });
 }
 
-fn not_found(name: &str) -> Refused {
+pub(crate) fn not_found(name: &str) -> Refused {
     let name = berth_rules::display::Quoted(name);
     let why = format!(
         "managedclusters.{} {name} not found",

@@ -3,6 +3,7 @@
 import { signal } from "@preact/signals";
 import type { Failure } from "./answers";
 import { Refused, failureOf, request } from "./api";
+import { hiddenFor, visible } from "./visible";
 
 /** The state of the stream, since when, and what the server said if it refused it. */
 export const link = signal<{ lost: boolean; since: number; refused?: Failure | undefined }>({ lost: false, since: Date.now() });
@@ -13,6 +14,8 @@ const FIRST_PAUSE = 1_000;
 const LONGEST_PAUSE = 15_000;
 /** The server says something every 15 seconds. */
 const LONGEST_SILENCE = 40_000;
+/** A tab that is hidden for longer lets its stream go: a browser has few connections to a server, and a user few streams. */
+const LONGEST_HIDDEN = 20_000;
 
 let close = () => {};
 
@@ -30,14 +33,20 @@ async function follow(path: string, handlers: Handlers, closed: AbortSignal): Pr
   let pause = FIRST_PAUSE;
   while (!closed.aborted) {
     let refused: Failure | undefined;
+    await visible(closed);
+    const hidden = hiddenFor(LONGEST_HIDDEN);
     try {
-      await read(path, handlers, closed, () => {
+      await read(path, handlers, AbortSignal.any([closed, hidden.signal]), () => {
         pause = FIRST_PAUSE;
         if (link.value.lost) link.value = { lost: false, since: Date.now() };
       });
     } catch (error) {
       if (error instanceof Refused && error.failure.code !== 0) refused = failureOf(error);
+    } finally {
+      hidden.end();
     }
+    // It was let go. What is shown is not fresh, and nobody looks.
+    if (hidden.signal.aborted) continue;
     // After the sign-out the sign-in is shown.
     if (closed.aborted || refused?.code === 401) return;
     const since = link.value.lost ? link.value.since : Date.now();
