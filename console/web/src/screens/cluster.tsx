@@ -4,10 +4,11 @@ import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 import { Actions } from "../actions";
 import { Shown, useAnswer, useCommand } from "../answered";
-import type { ClusterAnswer, ClusterEvent, ConditionAnswer, EventsAnswer, Failure, Handshake, Step } from "../answers";
+import type { ClusterAnswer, ClusterEvent, ConditionAnswer, EventsAnswer, Failure, Handshake, LeaseAnswer, Step } from "../answers";
 import { call, failureOf, session } from "../api";
 import { ask } from "../ask";
 import { Badge, Command, Crumb, Notes, Wrong } from "../parts";
+import { Renewals } from "../renewals";
 import { ofCluster, placementPath, worksPath } from "../router";
 import { Ago, now, span } from "../time";
 import { Yaml } from "../yaml";
@@ -52,7 +53,7 @@ function Whole({ it }: { it: ClusterAnswer }) {
       <Shake shake={it.handshake} />
       <div class="cards">
         <Card title="Heartbeat">
-          {it.lease ? <Lease lease={it.lease} /> : <p class="none">{unseen(it, "Lease") ? "You may not see its Lease." : "Its agent has no Lease."}</p>}
+          {it.lease ? <Lease cluster={it.name} lease={it.lease} /> : <p class="none">{unseen(it, "Lease") ? "You may not see its Lease." : "Its agent has no Lease."}</p>}
         </Card>
         <Card title="Sets">
           {it.sets.length === 0 && <p class="none">{unseen(it, "sets") ? "You may not see sets." : "It belongs to no set."}</p>}
@@ -237,7 +238,7 @@ function Steps({ title, steps }: { title: string; steps: Step[] }) {
   );
 }
 
-function Lease({ lease }: { lease: NonNullable<ClusterAnswer["lease"]> }) {
+function Lease({ cluster, lease }: { cluster: string; lease: LeaseAnswer }) {
   const passed = lease.renewed === undefined ? undefined : (now.value - Date.parse(lease.renewed)) / 1_000;
   return (
     <>
@@ -250,6 +251,7 @@ function Lease({ lease }: { lease: NonNullable<ClusterAnswer["lease"]> }) {
         </meter>
       )}
       <p class="hint">The hub gives up after {span(lease.graceSeconds)}.</p>
+      <Renewals cluster={cluster} lease={lease} />
     </>
   );
 }
