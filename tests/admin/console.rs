@@ -1,6 +1,7 @@
 //! `berth console`: its server, from outside, by plain HTTP.
 
 mod browser;
+mod faults;
 mod health;
 mod many;
 mod placements;

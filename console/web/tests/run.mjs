@@ -130,6 +130,37 @@ async function ends(page) {
   await page.context().close();
 }
 
+/** A session has few streams. A tab that nobody sees lets its own go, and comes back by itself when it is seen again. */
+async function hasManyTabs(page) {
+  const at = new URL("/clusters", page.url()).href;
+  const tabs = [];
+  for (let count = 0; count < 5; count += 1) {
+    const another = await page.context().newPage();
+    another.setDefaultTimeout(60_000);
+    await another.clock.install();
+    await another.goto(at);
+    tabs.push(another);
+    if (count < 3) await another.getByRole("region", { name: "Table of clusters" }).waitFor();
+  }
+  const [first, last] = [tabs[0], tabs[4]];
+  await said(last, "too many streams are open");
+  const turns = (hidden) => {
+    Object.defineProperty(document, "hidden", { value: hidden, configurable: true });
+    document.dispatchEvent(new Event("visibilitychange"));
+  };
+  for (const hidden of tabs.slice(0, 2)) {
+    await hidden.evaluate(turns, true);
+    await hidden.clock.fastForward(21_000);
+  }
+  await last.clock.fastForward(30_000);
+  await last.getByText("too many streams are open").waitFor({ state: "detached" });
+  for (const closed of tabs.slice(2)) await closed.close();
+  await first.evaluate(turns, false);
+  await first.getByLabel("Search clusters").fill(PENDING);
+  await isAlone(first, PENDING);
+  for (const closed of tabs.slice(0, 2)) await closed.close();
+}
+
 /** What the user may do, or not. */
 const right = (page, what) => page.getByRole("listitem").filter({ hasText: what });
 
@@ -174,6 +205,7 @@ await play(async () => {
   await findsClusters(page);
   await accepts(page);
   await follows(page);
+  await hasManyTabs(page);
   await isRefused(dev);
   await ends(ending);
   await signsOut(page);

@@ -18,8 +18,8 @@ pub fn rule(verbs: &[&str], group: &str, resources: &[&str], names: &[&str]) -> 
 }
 
 impl Cluster {
-    /// Grants a user these rules in the whole hub, and returns when they are in force.
-    pub async fn grant(&self, who: &Person, rules: &[Value]) {
+    /// Grants a user these rules in the whole hub, and returns when they are in force. Returns the name of the role and of the binding.
+    pub async fn grant(&self, who: &Person, rules: &[Value]) -> String {
         let name = fresh("granted");
         let admin = self.admin().await;
         let role = json!({
@@ -36,6 +36,7 @@ impl Cluster {
         for rule in rules {
             self.wait_until_allowed(&admin, &who.user, "", rule).await;
         }
+        name
     }
 
     /// Grants a user these rules in a namespace, and returns when they are in force.
