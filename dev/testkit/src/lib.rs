@@ -5,6 +5,7 @@
 //! - [`guarded`], [`managed`], [`balancer`], [`writers`], [`writes`]: gates that are registered with a hub, and calls through them.
 //! - [`hub_node`]: a node that runs the Deployments of a hub as processes.
 //! - [`in_process`]: the gate's server within the test, for small limits and slow answers.
+//! - [`browser`]: plays of the console's page.
 //! - [`addons`]: the kind of add-ons. [`issuer`]: an OpenID provider.
 //! - [`eventually`]: waiting. No test sleeps for the time that an event usually takes.
 //!
@@ -18,6 +19,7 @@
 pub mod addons;
 mod agent;
 pub mod balancer;
+pub mod browser;
 pub mod cluster;
 pub mod csr;
 pub mod filled;

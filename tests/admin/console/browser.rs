@@ -1,8 +1,4 @@
-//! The page in a browser: `console/web/tests`, with Chromium. Skipped, with words, where node, its packages or Chromium are missing.
-
-use std::path::{Path, PathBuf};
-use std::process::{self, Stdio};
-use std::time::Duration;
+//! The page in a browser: a person who accepts a cluster, and a table of many clusters.
 
 use futures::{StreamExt, stream};
 use serde_json::json;
@@ -10,52 +6,9 @@ use serde_json::json;
 use super::Console;
 use crate::accept::bootstrap;
 use crate::house::{CLUSTERS, House};
+use berth_testkit::browser::{play, stage};
 use berth_testkit::cluster::{CRDS, Cluster, fresh, rule};
 use berth_testkit::csr::Csr;
-use berth_testkit::repository;
-
-/// No play takes longer.
-const LONGEST: Duration = Duration::from_secs(600);
-
-/// The folder of the page, if it can be played.
-#[allow(
-    clippy::print_stderr,
-    reason = "a test that skips itself says so, clippy.toml allows it in test functions"
-)]
-pub(super) fn stage() -> Option<PathBuf> {
-    let web = repository("console/web");
-    let starts = |program: &Path| {
-        let run = process::Command::new(program)
-            .arg("--version")
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .status();
-        run.is_ok_and(|it| it.success())
-    };
-    let chromium = std::env::var_os("CHROMIUM").unwrap_or_else(|| "/usr/bin/chromium".into());
-    let can = starts(Path::new("node"))
-        && starts(Path::new(&chromium))
-        && web.join("node_modules/playwright-core").exists();
-    if !can {
-        eprintln!(
-            "SKIPPED: no node, no Chromium, or no packages (npm ci in console/web): the console was not played in a browser"
-        );
-    }
-    can.then_some(web)
-}
-
-/// Plays a file of the folder.
-pub(super) async fn play(file: &Path, variables: &[(&str, &str)]) {
-    let mut node = tokio::process::Command::new("node");
-    node.arg(file)
-        .envs(variables.iter().copied())
-        .kill_on_drop(true);
-    let ended = tokio::time::timeout(LONGEST, node.output()).await;
-    let output = ended.expect("it ends in time").unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
-    assert!(output.stdout.ends_with(b"all of it was seen\n"), "{said}");
-}
 
 #[tokio::test]
 async fn a_person_accepts_a_cluster_and_is_refused_in_words() {

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::browser::{play, stage};
 use super::{Console, blocking};
 use crate::house::House;
+use berth_testkit::browser::{play, stage};
 use berth_testkit::cluster::{fresh, path_of};
 
 const OF_SETS: &str = "managedclustersetvalidators.admission.cluster.open-cluster-management.io";

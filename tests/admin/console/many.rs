@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use berth_certs::issue::{Authority, Issued};
+use berth_testkit::browser::{play, stage};
 use berth_testkit::cluster::{CRDS, Cluster, Person, free_ports, fresh, rule};
 use berth_testkit::issuer::{CLIENT, Issuer};
 use berth_testkit::{Logged, berth, eventually, port, when};
@@ -18,7 +19,6 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio_rustls::TlsConnector;
 
-use super::browser::{play, stage};
 use super::{Answer, Port, blocking};
 use crate::house::House;
 use crate::people::role;

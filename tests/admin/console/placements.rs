@@ -3,8 +3,8 @@
 use serde_json::json;
 
 use super::Console;
-use super::browser::{play, stage};
 use crate::house::House;
+use berth_testkit::browser::{play, stage};
 use berth_testkit::cluster::{fresh, rule};
 
 const CLUSTER_GROUP: &str = "cluster.open-cluster-management.io";

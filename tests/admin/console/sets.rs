@@ -1,8 +1,8 @@
 //! The screens of sets and of chosen clusters in a browser.
 
 use super::Console;
-use super::browser::{play, stage};
 use crate::house::House;
+use berth_testkit::browser::{play, stage};
 use berth_testkit::cluster::{fresh, rule};
 use berth_testkit::objects::namespace;
 

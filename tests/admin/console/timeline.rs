@@ -5,10 +5,10 @@ use std::ops::Deref;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::browser::{play, stage};
 use super::{Console, blocking};
 use crate::accept::cluster_path;
 use crate::house::House;
+use berth_testkit::browser::{play, stage};
 use berth_testkit::cluster::{Cluster, fresh, rule};
 
 /// Sends an Event about a ManagedCluster as its agent does, seen twice.

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::browser::{play, stage};
 use super::{Console, blocking};
 use crate::house::House;
+use berth_testkit::browser::{play, stage};
 use berth_testkit::cluster::{Person, fresh, rule};
 
 const CLUSTER_GROUP: &str = "cluster.open-cluster-management.io";
