@@ -22,6 +22,7 @@ mod handshake;
 mod health;
 mod keep;
 mod last_facts;
+mod lines;
 mod live;
 mod metrics;
 mod oidc;
@@ -43,5 +44,6 @@ mod stream;
 mod table;
 
 pub use berth_admin::answers::Hub;
+pub use lines::Lines;
 pub use run::{ConsoleArgs, run, serve_many};
 pub use served::{Options, Served};

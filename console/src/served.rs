@@ -1,6 +1,6 @@
 //! A console that is served, for the command and for `berth demo`.
 
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
@@ -8,13 +8,13 @@ use anyhow::Context;
 use berth_admin::answers::Hub;
 use berth_serve::{Limits, Listener, Peer, Stop};
 use tokio::net::TcpListener;
-use tokio::sync::mpsc::{self, error::TrySendError};
 use tokio::task::JoinHandle;
 
 use crate::app::{App, Settings};
 use crate::cookie::Cookie;
 use crate::entry::Entry;
 use crate::guard::Guard;
+use crate::lines::Lines;
 use crate::live::Tasks;
 use crate::random::random;
 use crate::routes::router;
@@ -100,17 +100,26 @@ impl Served {
         Ok(out.flush()?)
     }
 
+    /// Waits for the next line.
+    ///
+    /// # Errors
+    /// The server has ended.
+    pub async fn next_of(&mut self, lines: &mut Lines) -> anyhow::Result<String> {
+        tokio::select! {
+            line = lines.next() => Ok(line),
+            _ = &mut self.serving => anyhow::bail!("the server of the console ended unexpectedly"),
+        }
+    }
+
     /// Prints another address at each line of standard input. Never ends, unless the server does.
     ///
     /// # Errors
     /// The server has ended, or [`Served::announce`] fails.
     pub async fn announce_at_enter(&mut self) -> anyhow::Result<()> {
-        let mut enters = enters();
+        let mut lines = Lines::of_stdin();
         loop {
-            tokio::select! {
-                Some(()) = enters.recv() => self.announce()?,
-                _ = &mut self.serving => anyhow::bail!("the server of the console ended unexpectedly"),
-            }
+            self.next_of(&mut lines).await?;
+            self.announce()?;
         }
     }
 
@@ -127,23 +136,4 @@ impl Served {
         self.tasks.tracker.wait().await;
         Ok(())
     }
-}
-
-/// Tells each line of standard input, until it ends. A thread reads, since a read of a terminal cannot be ended.
-fn enters() -> mpsc::Receiver<()> {
-    let (told, enters) = mpsc::channel(1);
-    std::thread::spawn(move || {
-        for byte in io::stdin().lock().bytes() {
-            match byte {
-                // Enter pressed again before the last one was seen counts once.
-                Ok(b'\n') => match told.try_send(()) {
-                    Err(TrySendError::Closed(())) => return,
-                    Ok(()) | Err(TrySendError::Full(())) => {}
-                },
-                Ok(_) => {}
-                Err(_) => return,
-            }
-        }
-    });
-    enters
 }
