@@ -22,6 +22,12 @@ const CRDS: [Manifest; 2] = [files::CRD_CLAIMS, files::CRD_APPLIED_MANIFEST_WORK
 /// The managed clusters. Contexts of these names are in the kubeconfig.
 pub(super) const NAMES: [&str; 2] = ["c1", "c2"];
 
+/// The user and the group of a bootstrap token, with which agents ask to join. `berth accept` and the console approve the CSRs of such users.
+const BOOTSTRAP: (&str, &str) = (
+    "system:bootstrap:demo00",
+    "system:bootstrappers:managedcluster",
+);
+
 /// The managed clusters without their agents.
 pub(super) struct Servers(Vec<(&'static str, DevHub)>);
 
@@ -70,7 +76,8 @@ impl Agents {
         folder: &Path,
     ) -> anyhow::Result<Self> {
         let bootstrap = folder.join("bootstrap-kubeconfig");
-        fs::write(&bootstrap, hub.kubeconfig("bootstrap", &["bootstrappers"])?)
+        let (user, group) = BOOTSTRAP;
+        fs::write(&bootstrap, hub.kubeconfig(user, &[group])?)
             .with_context(|| format!("{} cannot be written", bootstrap.display()))?;
         let mut agents = Vec::new();
         for name in NAMES {
