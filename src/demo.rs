@@ -22,7 +22,7 @@ folder, which is removed at the end.";
 
 /// Show what Berth does, on a hub in this process
 ///
-/// Starts a Kubernetes-compatible hub for development with the gate and the lifecycle, and two managed clusters with their agents, installs the manifests, and creates three users. It plays a scenario: a cluster joins, reports itself and renews its certificate, is added to a set, bound, denied and accepted again; another one falls silent, comes back and leaves. Then it keeps running, prints how to explore the clusters with kubectl, and serves the console (berth console) of its hub for the hub admin. Needs no cluster.
+/// Starts a Kubernetes-compatible hub for development with the gate and the lifecycle, and two managed clusters with their agents, installs the manifests, and creates three users. It plays a scenario: a cluster joins, reports itself and renews its certificate, is added to a set, bound, denied and accepted again; another one falls silent, comes back and leaves. Then it keeps running: it prints how to explore the clusters with kubectl, a third cluster asks to join, and the console (berth console) is served for the hub admin. Lines such as 'stop c3' and 'start c3' on standard input stop and start an agent. Needs no cluster.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {

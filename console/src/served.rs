@@ -115,7 +115,7 @@ impl Served {
     ///
     /// # Errors
     /// The server has ended, or [`Served::announce`] fails.
-    pub async fn announce_at_enter(&mut self) -> anyhow::Result<()> {
+    pub(crate) async fn announce_at_enter(&mut self) -> anyhow::Result<()> {
         let mut lines = Lines::of_stdin();
         loop {
             self.next_of(&mut lines).await?;

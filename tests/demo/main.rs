@@ -178,6 +178,7 @@ fn the_hub_stays_up_for_commands_that_can_be_pasted_until_it_is_told_to_stop() {
             })
             .collect();
         assert_eq!(commands.len(), 9, "{said}");
+        assert!(said.contains("\n  berth console --context dev\n"), "{said}");
         if let Some(kubectl) = kubectl() {
             paste(&kubectl, temporary.path(), &commands);
         }
@@ -235,7 +236,7 @@ fn signs_in(host: &str, code: &str) -> String {
 fn until_people_are_introduced(child: &mut Child) -> (String, BufReader<ChildStdout>) {
     let mut said = String::new();
     let mut lines = BufReader::new(child.stdout.take().unwrap());
-    while !said.contains("\n  c2 ") {
+    while !said.contains("\n  c3 ") {
         let length = said.len();
         lines.read_line(&mut said).unwrap();
         if said.len() == length {

@@ -94,8 +94,11 @@ impl Agent {
         Ok(agent)
     }
 
-    /// Runs the agent in a new task.
+    /// Runs the agent in a new task, unless it runs.
     pub(super) fn run(&mut self) {
+        if self.running.is_some() {
+            return;
+        }
         let stop = CancellationToken::new();
         let (parts, stopped) = (Arc::clone(&self.parts), stop.clone());
         let task = tokio::spawn(async move {

@@ -1,5 +1,5 @@
 //! `berth demo`: runs a hub with the gate and the controllers, and two managed clusters with their agents, in this process, and
-//! plays the story of these clusters. All API servers are hubs for development.
+//! plays the story of these clusters. Then it serves the console, and a third cluster asks to join. All API servers are hubs for development.
 
 mod act;
 mod agent;
@@ -12,6 +12,7 @@ mod see;
 mod steps;
 mod text;
 mod users;
+mod visit;
 
 use std::fs::{self, Permissions};
 use std::io::{self, Write};
@@ -20,9 +21,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use berth_console::{Hub, Served};
 use berth_devhub::{DevHub, Options};
-use berth_hub::HubApi;
 use kube::config::Kubeconfig;
 use tempfile::TempDir;
 use tokio::net::TcpListener;
@@ -58,7 +57,7 @@ impl Demo {
             () = shutdown.cancelled() => Ok(()),
         };
         let looked = match played.is_ok() && !self.exit && !shutdown.is_cancelled() {
-            true => stage.look_around(shutdown).await,
+            true => visit::host(&mut stage, shutdown).await,
             false => Ok(()),
         };
         stage.clear().await?;
@@ -90,7 +89,8 @@ impl Stage {
         })
         .await
         .context("--port")?;
-        let managed = Servers::start().await.context("a managed cluster")?;
+        let guest = (!demo.exit).then_some(managed::GUEST);
+        let managed = Servers::start(guest).await.context("a managed cluster")?;
         let kubeconfig = users::kubeconfig(&hub, managed.all())?;
         let path = folder.path().join(act::KUBECONFIG);
         fs::write(&path, serde_saphyr::to_string(&kubeconfig)?)
@@ -127,32 +127,15 @@ impl Stage {
         let folder = self.folder.path();
         play::play(&screen, &self.kubeconfig, &mut self.agents, folder).await?;
         if !exits {
-            text::look_around(&screen, self.folder.path(), self.gate.metrics)?;
+            text::look_around(
+                &screen,
+                self.folder.path(),
+                self.gate.metrics,
+                &self.managed,
+            )?;
         }
         io::stdout().flush()?;
         Ok(())
-    }
-
-    /// Serves the console of the hub for its admin until `shutdown`.
-    async fn look_around(&self, shutdown: CancellationToken) -> anyhow::Result<()> {
-        let kubeconfig = serde_saphyr::to_string(&self.kubeconfig)?;
-        let api = HubApi::of_kubeconfig(&kubeconfig, act::KUBECONFIG).await?;
-        let options = berth_console::Options {
-            context: Some(users::ADMIN.to_owned()),
-            ..Default::default()
-        };
-        let mut console = Served::start(Hub::over(api), options).await?;
-        Screen::stdout().say(&format!(
-            "The console, as {}. Open this address in a browser:",
-            users::ADMIN
-        ))?;
-        console.announce()?;
-        let ended = tokio::select! {
-            ended = console.announce_at_enter() => ended,
-            () = shutdown.cancelled() => Ok(()),
-        };
-        console.stop().await?;
-        ended
     }
 
     async fn clear(self) -> anyhow::Result<()> {

@@ -1,7 +1,7 @@
 //! The managed clusters: each an API server of its own, with ClusterClaims, and an agent.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use berth_devhub::{DevHub, Options};
@@ -19,8 +19,14 @@ const CLAIMS: &str = include_str!("../../../examples/demo/claims.yaml");
 const DEFINITION: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/clusterclaims.cluster.open-cluster-management.io";
 const CRDS: [Manifest; 2] = [files::CRD_CLAIMS, files::CRD_APPLIED_MANIFEST_WORKS];
 
-/// The managed clusters. Contexts of these names are in the kubeconfig.
+/// The managed clusters of the story. Contexts of these names are in the kubeconfig.
 pub(super) const NAMES: [&str; 2] = ["c1", "c2"];
+
+/// The managed cluster that asks to join after the story, so that a visitor has a request to accept or deny.
+pub(super) const GUEST: &str = "c3";
+
+/// The managed clusters without their agents.
+pub(super) struct Servers(Vec<(&'static str, DevHub)>);
 
 /// The user and the group of a bootstrap token, with which agents ask to join. `berth accept` and the console approve the CSRs of such users.
 const BOOTSTRAP: (&str, &str) = (
@@ -28,11 +34,8 @@ const BOOTSTRAP: (&str, &str) = (
     "system:bootstrappers:managedcluster",
 );
 
-/// The managed clusters without their agents.
-pub(super) struct Servers(Vec<(&'static str, DevHub)>);
-
-/// What happens in the story besides commands.
-#[derive(Clone, Copy)]
+/// What happens besides commands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Happening {
     /// The agent of this cluster stops.
     AgentStops(&'static str),
@@ -41,14 +44,21 @@ pub(super) enum Happening {
 }
 
 /// The agents of all managed clusters.
-pub(super) struct Agents(Vec<Agent>);
+pub(super) struct Agents {
+    agents: Vec<Agent>,
+    /// The credentials with which an agent asks to join.
+    bootstrap: PathBuf,
+    /// The folder of their files.
+    folder: PathBuf,
+}
 
 // === impl Servers ===
 
 impl Servers {
-    pub(super) async fn start() -> anyhow::Result<Self> {
+    /// Starts those of the story, and that of the guest if one comes.
+    pub(super) async fn start(guest: Option<&'static str>) -> anyhow::Result<Self> {
         let mut servers = Vec::new();
-        for name in NAMES {
+        for name in NAMES.into_iter().chain(guest) {
             servers.push((name, DevHub::start(Options::default()).await?));
         }
         Ok(Self(servers))
@@ -69,7 +79,7 @@ impl Servers {
 // === impl Agents ===
 
 impl Agents {
-    /// Installs what the agents need on their clusters, and starts them, with files in this folder.
+    /// Starts the agents of the story, with files in this folder.
     pub(super) async fn start(
         kubeconfig: &Kubeconfig,
         hub: &DevHub,
@@ -79,24 +89,45 @@ impl Agents {
         let (user, group) = BOOTSTRAP;
         fs::write(&bootstrap, hub.kubeconfig(user, &[group])?)
             .with_context(|| format!("{} cannot be written", bootstrap.display()))?;
-        let mut agents = Vec::new();
+        let mut agents = Self {
+            agents: Vec::new(),
+            bootstrap,
+            folder: folder.to_owned(),
+        };
         for name in NAMES {
-            install(kubeconfig, name).await?;
-            let managed = HubApi::of(users::config(kubeconfig, name).await?).await?;
-            agents.push(Agent::start(name, managed, &bootstrap, folder).await?);
+            agents.add(kubeconfig, name).await?;
         }
-        Ok(Self(agents))
+        Ok(agents)
+    }
+
+    /// Installs what the agent of this cluster needs there, and starts it: it asks to join.
+    pub(super) async fn add(
+        &mut self,
+        kubeconfig: &Kubeconfig,
+        name: &'static str,
+    ) -> anyhow::Result<()> {
+        install(kubeconfig, name).await?;
+        let managed = HubApi::of(users::config(kubeconfig, name).await?).await?;
+        let agent = Agent::start(name, managed, &self.bootstrap, &self.folder).await?;
+        self.agents.push(agent);
+        Ok(())
     }
 
     /// The agent of this cluster.
     pub(super) fn of(&self, cluster: &str) -> anyhow::Result<&Agent> {
-        let agent = self.0.iter().find(|agent| agent.cluster == cluster);
+        let agent = self.agents.iter().find(|agent| agent.cluster == cluster);
         agent.with_context(|| format!("{cluster} has no agent"))
     }
 
+    /// The names of the clusters that have an agent.
+    pub(super) fn clusters(&self) -> Vec<&'static str> {
+        self.agents.iter().map(|agent| agent.cluster).collect()
+    }
+
+    /// Stops or starts an agent, unless it is so already.
     pub(super) async fn happen(&mut self, happening: Happening) -> anyhow::Result<()> {
         let (Happening::AgentStops(cluster) | Happening::AgentStarts(cluster)) = happening;
-        for agent in self.0.iter_mut().filter(|agent| agent.cluster == cluster) {
+        for agent in self.agents.iter_mut().filter(|it| it.cluster == cluster) {
             match happening {
                 Happening::AgentStops(_) => agent.stop().await?,
                 Happening::AgentStarts(_) => agent.run(),
@@ -108,7 +139,7 @@ impl Agents {
     /// Ends all agents. Returns the first error.
     pub(super) async fn end(self) -> anyhow::Result<()> {
         let mut ended = Ok(());
-        for agent in self.0 {
+        for agent in self.agents {
             ended = ended.and(agent.end().await);
         }
         ended

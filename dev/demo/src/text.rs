@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::managed::NAMES;
+use crate::managed::Servers;
 use crate::users::USERS;
 
 const BOLD: &str = "\u{1b}[1m";
@@ -76,9 +76,27 @@ impl Screen {
     }
 }
 
+/// These names as words, such as "c1, c2 and c3".
+pub(super) fn and(names: &[&str]) -> String {
+    match names {
+        [] => String::new(),
+        [name] => (*name).to_owned(),
+        [names @ .., last] => format!("{} and {last}", names.join(", ")),
+    }
+}
+
 /// Prints commands to try next.
-pub(super) fn look_around(screen: &Screen, folder: &Path, metrics: SocketAddr) -> io::Result<()> {
-    screen.say("\nThe hub, c1 and c2 run until Ctrl-C. In another terminal:\n")?;
+pub(super) fn look_around(
+    screen: &Screen,
+    folder: &Path,
+    metrics: SocketAddr,
+    managed: &Servers,
+) -> io::Result<()> {
+    let names: Vec<_> = managed.all().iter().map(|(name, _)| *name).collect();
+    screen.say(&format!(
+        "\nThe hub, {} run until Ctrl-C. In another terminal:\n",
+        and(&names)
+    ))?;
     screen.say(&format!("  cd {}", folder.display()))?;
     screen.say("  export KUBECONFIG=$PWD/kubeconfig")?;
     screen.say("  kubectl get managedclusters,managedclustersets")?;
@@ -89,12 +107,13 @@ pub(super) fn look_around(screen: &Screen, folder: &Path, metrics: SocketAddr) -
     )?;
     screen.say("  kubectl --context c1 get clusterclaims,namespaces")?;
     screen.say("  kubectl get managedclusters --watch")?;
+    screen.say("  berth console --context dev")?;
     screen.say(&format!("  curl http://{metrics}/metrics"))?;
     screen.say("\nThe users, each with a context of this name:\n")?;
     for (name, groups, what) in USERS {
         screen.say(&format!("  {name:<5} {what} (group {})", groups.join(", ")))?;
     }
-    for name in NAMES {
+    for name in names {
         screen.say(&format!(
             "  {name:<5} admin of the managed cluster {name} (group system:masters there)"
         ))?;
