@@ -304,8 +304,9 @@ fn sets_of(
 
 /// The path of the Events about a cluster.
 pub(crate) fn events_path(name: &str, limit: usize) -> String {
-    let path = object_path(("", "v1", "events"), "", "");
-    let selector = format!("involvedObject.kind=ManagedCluster,involvedObject.name={name}");
+    // Those of this group are in the role console-reader.
+    let path = object_path(("events.k8s.io", "v1", "events"), "", "");
+    let selector = format!("regarding.kind=ManagedCluster,regarding.name={name}");
     format!(
         "{path}?limit={limit}&fieldSelector={}",
         query_value(&selector)

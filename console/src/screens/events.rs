@@ -34,20 +34,22 @@ fn event(event: &Value) -> ClusterEvent {
     let text = |value: &Value| Text::lines(value.as_str().unwrap_or_default());
     let time = |value: &Value| -> Option<Timestamp> { value.as_str()?.parse().ok() };
     let at = time(&event["series"]["lastObservedTime"])
-        .or_else(|| time(&event["lastTimestamp"]))
+        .or_else(|| time(&event["deprecatedLastTimestamp"]))
         .or_else(|| time(&event["eventTime"]))
         .or_else(|| time(&event["metadata"]["creationTimestamp"]));
-    let by = match event["reportingComponent"].as_str() {
+    let by = match event["reportingController"].as_str() {
         Some(by) if !by.is_empty() => Text::line(by),
-        _ => text(&event["source"]["component"]),
+        _ => text(&event["deprecatedSource"]["component"]),
     };
     let count = event["series"]["count"].as_i64();
-    let count = count.or_else(|| event["count"].as_i64()).unwrap_or(1);
+    let count = count
+        .or_else(|| event["deprecatedCount"].as_i64())
+        .unwrap_or(1);
     ClusterEvent {
         at,
         warning: event["type"] == "Warning",
         reason: text(&event["reason"]),
-        note: text(&event["message"]),
+        note: text(&event["note"]),
         by,
         count: i32::try_from(count.max(1)).unwrap_or(i32::MAX),
     }
@@ -62,8 +64,8 @@ mod tests {
     #[test]
     fn events_of_both_generations_are_shown_the_newest_first() {
         let list = json!({"metadata": {"continue": ""}, "items": [
-            {"type": "Normal", "reason": "Old", "message": "a\u{202e}", "source": {"component": "kubelet"}, "count": 3, "lastTimestamp": "2026-01-01T00:00:00Z"},
-            {"type": "Warning", "reason": "New", "message": "b", "reportingComponent": "berth", "eventTime": "2026-01-02T00:00:00.5Z", "series": {"count": 7, "lastObservedTime": "2026-01-03T00:00:00Z"}},
+            {"type": "Normal", "reason": "Old", "note": "a\u{202e}", "deprecatedSource": {"component": "kubelet"}, "deprecatedCount": 3, "deprecatedLastTimestamp": "2026-01-01T00:00:00Z"},
+            {"type": "Warning", "reason": "New", "note": "b", "reportingController": "berth", "eventTime": "2026-01-02T00:00:00.5Z", "series": {"count": 7, "lastObservedTime": "2026-01-03T00:00:00Z"}},
             {"reason": 7},
         ]});
         let EventsAnswer { events, more, .. } = events(&list);
