@@ -42,6 +42,7 @@ function Frame() {
     [],
   );
   const me = session.value;
+  const hub = me?.context ?? me?.server;
   const [title, screen] = shown() ?? ["Not found", <Nothing />];
   useEffect(() => {
     document.title = `${title} · Berth`;
@@ -60,9 +61,12 @@ function Frame() {
         ))}
         <span class="rest" />
         {me?.readOnly && <span class="tag">read-only</span>}
-        <span class="hub" title="The hub">
-          {me?.context ?? me?.server}
-        </span>
+        {/* A context is often named as its user, who is shown beside it. */}
+        {hub !== me?.user && (
+          <span class="hub" title="The hub">
+            {hub}
+          </span>
+        )}
         <Tab to="/me" title={me?.user ?? "You"} />
         <button type="button" class="small" onClick={() => (help.value = true)} aria-label="Keys and words">
           ?

@@ -91,6 +91,11 @@ export function Notes({ notes }: { notes: string[] }) {
   );
 }
 
+/** With a capital letter and a full stop. */
+export function sentence(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1) + (text.endsWith(".") ? "" : ".");
+}
+
 /** Says what is not fresh, and since when. Nothing if all is well. */
 export function Freshness({ hub }: { hub: HubAnswer | undefined }) {
   if (ended.value) return null;
@@ -101,7 +106,8 @@ export function Freshness({ hub }: { hub: HubAnswer | undefined }) {
         <strong>
           The console has refused this for <Ago at={new Date(link.value.since).toISOString()} />.
         </strong>{" "}
-        {refused.message} {refused.remedy}
+        {refused.message}
+        {refused.remedy && <p>{refused.remedy}</p>}
       </div>
     );
   }
@@ -120,7 +126,8 @@ export function Freshness({ hub }: { hub: HubAnswer | undefined }) {
       <strong>
         {lead} for <Ago at={hub.since} />.
       </strong>{" "}
-      {hub.message} {hub.missing ? <Lacking missing={hub.missing} /> : hub.remedy}
+      {hub.message}
+      {hub.missing ? <Lacking missing={hub.missing} /> : hub.remedy && <p>{sentence(hub.remedy)}</p>}
     </div>
   );
 }

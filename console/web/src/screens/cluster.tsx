@@ -7,7 +7,7 @@ import { Shown, useAnswer, useCommand } from "../answered";
 import type { ClusterAnswer, ClusterEvent, ConditionAnswer, EventsAnswer, Failure, Handshake, LeaseAnswer, Step } from "../answers";
 import { call, failureOf, session } from "../api";
 import { ask } from "../ask";
-import { Badge, Command, Crumb, Notes, Wrong } from "../parts";
+import { Badge, Command, Crumb, Notes, Wrong, sentence } from "../parts";
 import { Renewals } from "../renewals";
 import { ofCluster, placementPath, worksPath } from "../router";
 import { Ago, now, span } from "../time";
@@ -205,11 +205,6 @@ const SIGNS: Record<Step["state"], [string, string]> = {
 /** A note says that this cannot be shown. */
 function unseen(it: ClusterAnswer, what: string): boolean {
   return it.notes.some((note) => note.includes(what));
-}
-
-/** With a capital letter and a full stop. */
-function sentence(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1) + (text.endsWith(".") ? "" : ".");
 }
 
 function Steps({ title, steps }: { title: string; steps: Step[] }) {
