@@ -220,6 +220,7 @@ pub(crate) fn work(whole: &WholeWork) -> WorkAnswer {
     objects.truncate(MOST_OBJECTS);
     let conditions = status.map_or(&[][..], |it| &it.conditions);
     let created = work.metadata.creation_timestamp.as_ref();
+    let notes = whole.unreadable.clone().into_iter().chain(held(whole));
     WorkAnswer {
         row: whole.row.clone(),
         created: created.map(|it| it.0),
@@ -230,8 +231,20 @@ pub(crate) fn work(whole: &WholeWork) -> WorkAnswer {
             .take(MOST_CONDITIONS)
             .map(condition)
             .collect(),
-        notes: whole.unreadable.clone().into_iter().collect(),
+        notes: notes.collect(),
     }
+}
+
+/// Says that an admin of the cluster holds the work back, if its state says something else: an agent does not put back what differs then.
+fn held(whole: &WholeWork) -> Option<Text> {
+    let conditions = &whole.work.status.as_ref()?.conditions;
+    let held = condition_of(conditions, manifest_work::HELD)?;
+    if held.status != TRUE || whole.row.state == WorkCondition::Held {
+        return None;
+    }
+    let name = whole.row.name.as_str();
+    let end = format!("at the cluster, berth work release {name} ends it");
+    Some(Text::lines(&format!("{}; {end}", held.message)))
 }
 
 fn object(whole: &WholeWork, reported: &ManifestCondition) -> WorkObject {

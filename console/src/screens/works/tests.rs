@@ -186,3 +186,24 @@ fn an_object_of_a_work_is_shown_field_by_field() {
         }
     }
 }
+
+#[test]
+fn a_work_that_differs_says_that_it_is_held() {
+    let held = condition("Held", "True", "held on the cluster");
+    let note = "held on the cluster; at the cluster, berth work release a ends it";
+    for (message, held, notes) in [
+        (Some(REPLICAS), Some(&held), &[note][..]),
+        // The state says it.
+        (None, Some(&held), &[]),
+        (Some(REPLICAS), Some(&condition("Held", "False", "")), &[]),
+        (Some(REPLICAS), None, &[]),
+    ] {
+        let mut object = drifted("c1", "a", message);
+        let conditions = object["status"]["conditions"].as_array_mut().unwrap();
+        conditions.extend(held.cloned());
+        let all = stored::<WholeWork>(&[object]);
+        let answer = super::work(all.get("c1/a").unwrap());
+        let found: Vec<_> = answer.notes.iter().map(Text::as_str).collect();
+        assert_eq!(found, notes, "{held:?}");
+    }
+}
