@@ -3,6 +3,8 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test")]
 
+mod story;
+
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -256,20 +258,24 @@ fn until_people_are_introduced(child: &mut Child) -> (String, BufReader<ChildStd
 /// kubectl, if there is one that is new enough; says so if not.
 fn kubectl() -> Option<String> {
     let program = std::env::var("KUBECTL").unwrap_or_else(|_| "kubectl".to_owned());
-    let version = Command::new(&program)
-        .args(["version", "--client", "-o", "json"])
-        .output()
-        .ok()?;
-    let version: serde_json::Value = serde_json::from_slice(&version.stdout).ok()?;
-    let minor = version["clientVersion"]["minor"].as_str()?;
-    let minor = minor.trim_end_matches(|c: char| !c.is_ascii_digit());
-    let fits = minor.parse::<u32>().is_ok_and(|minor| minor >= 28);
-    if !fits {
-        eprintln!(
-            "SKIPPED: the demo's commands were not pasted, there is no kubectl 1.28 or newer"
-        );
+    let is_new = is_new_enough(&program);
+    if !is_new {
+        eprintln!("SKIPPED: there is no kubectl 1.28 or newer for the commands of the demo");
     }
-    fits.then_some(program)
+    is_new.then_some(program)
+}
+
+fn is_new_enough(kubectl: &str) -> bool {
+    let version = Command::new(kubectl)
+        .args(["version", "--client", "-o", "json"])
+        .output();
+    let version = version.map(|it| serde_json::from_slice(&it.stdout).unwrap_or_default());
+    let version: serde_json::Value = version.unwrap_or_default();
+    let minor = version["clientVersion"]["minor"]
+        .as_str()
+        .unwrap_or_default();
+    let minor = minor.trim_end_matches(|c: char| !c.is_ascii_digit());
+    minor.parse::<u32>().is_ok_and(|minor| minor >= 28)
 }
 
 /// Runs the commands in one shell, one after the other, as a newcomer does.
