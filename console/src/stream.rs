@@ -19,6 +19,7 @@ mod fleet;
 mod health;
 mod paced;
 pub(crate) mod placements;
+mod refusal;
 pub(crate) mod requests;
 pub(crate) mod sets;
 mod table;

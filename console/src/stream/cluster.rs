@@ -18,7 +18,8 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::works::{part, refusal};
+use super::refusal::refusal;
+use super::works::part;
 use super::{Answering, Changes, loading_or_first};
 use crate::answers::{ClusterAnswer, Connection, ErrorAnswer, HubAnswer};
 use crate::app::App;
@@ -208,17 +209,14 @@ fn csrs_of(csrs: &Open<Csrs>, name: &str) -> Option<Vec<Arc<CsrObject>>> {
 
 /// Adds the placements that select the cluster.
 fn add_placements(answer: &mut ClusterAnswer, decisions: &Open<Objects<DecisionFact>>, name: &str) {
-    decisions.with(|decisions, hub| match &hub.message {
-        Some(why) if hub.state == Connection::Refused => {
-            let why = why.as_str();
-            let note = format!("The placements that select it cannot be shown: {why}");
-            answer.notes.push(note.into());
-        }
-        _ => {
+    decisions.with(|decisions, hub| {
+        let refused = refusal("The placements that select it", hub);
+        if refused.is_none() {
             let (placements, more) = placed_by(decisions, name);
             answer.placements = Some(placements);
             answer.more_placements = more;
         }
+        answer.notes.extend(refused);
     });
 }
 
@@ -267,6 +265,8 @@ fn with_works(mut answer: ClusterAnswer, works: &Open<Objects<WorkFact>>) -> Clu
         Connection::Loading | Connection::Refused
     );
     answer.works = is_listed.then(|| works.with(|all, _| counts(all.iter())));
-    answer.notes.extend(refusal("Its works", works));
+    answer
+        .notes
+        .extend(refusal("Its works", &works.connection()));
     answer
 }

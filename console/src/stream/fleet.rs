@@ -5,8 +5,9 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use jiff::Timestamp;
 
+use super::refusal::refusal;
 use super::{Answering, Changes, loading_or_first};
-use crate::answers::{Connection, ErrorAnswer, FleetAnswer, HubAnswer, Text};
+use crate::answers::{Connection, ErrorAnswer, FleetAnswer, HubAnswer};
 use crate::app::App;
 use crate::live::{Objects, Open, PlacementFact, RolloutFact, WorkFact};
 use crate::screens::fleet::{Others, fleet};
@@ -46,19 +47,12 @@ impl FleetScreen {
     }
 
     fn now(&self) -> FleetAnswer {
-        let others = [
-            ("Placements", self.placements.connection()),
-            ("Works", self.works.connection()),
-            ("Replica sets", self.rollouts.connection()),
+        let notes = [
+            refusal("Placements", &self.placements.connection()),
+            refusal("Works", &self.works.connection()),
+            refusal("Replica sets", &self.rollouts.connection()),
         ];
-        let notes = others.into_iter().filter_map(|(what, hub)| {
-            let why = hub.message?;
-            Some(Text::from(format!(
-                "{what} cannot be shown: {}",
-                why.as_str()
-            )))
-        });
-        let notes = notes.collect();
+        let notes = notes.into_iter().flatten().collect();
         self.clusters.with(|table, _| {
             self.placements.with(|placements, of_placements| {
                 self.works.with(|works, of_works| {

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 
+use super::refusal::refusal;
 use super::{Answering, Changes, loading_or_first};
-use crate::answers::{Connection, ErrorAnswer, HubAnswer, RequestsAnswer, Text};
+use crate::answers::{Connection, ErrorAnswer, HubAnswer, RequestsAnswer};
 use crate::app::App;
 use crate::live::{Csrs, Open};
 use crate::screens::requests::{requests, waiting};
@@ -50,13 +51,7 @@ impl RequestsScreen {
         }
         self.clusters.with(|table, _| {
             self.csrs.with(|csrs, connection| {
-                let mut notes = Vec::new();
-                if let Some(why) = &connection.message {
-                    notes.push(Text::from(format!(
-                        "CSRs cannot be shown: {}",
-                        why.as_str()
-                    )));
-                }
+                let notes = refusal("CSRs", connection).into_iter().collect();
                 requests(table, csrs, &lacks, notes)
             })
         })

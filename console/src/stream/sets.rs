@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 
+use super::refusal::refusal;
 use super::{Answering, Changes, loading_or_first};
-use crate::answers::{Connection, ErrorAnswer, HubAnswer, SetsAnswer, Text};
+use crate::answers::{Connection, ErrorAnswer, HubAnswer, SetsAnswer};
 use crate::app::App;
 use crate::live::{BindingFact, Objects, Open, SetFact};
 use crate::screens::sets::sets;
@@ -46,19 +47,11 @@ impl SetsScreen {
 
     /// Returns the answer now.
     pub(crate) fn now(&self) -> SetsAnswer {
-        let mut notes = Vec::new();
-        let others = [
-            ("Clusters", self.clusters.connection()),
-            ("Bindings", self.bindings.connection()),
+        let notes = [
+            refusal("Clusters", &self.clusters.connection()),
+            refusal("Bindings", &self.bindings.connection()),
         ];
-        for (what, hub) in others {
-            if let Some(why) = &hub.message {
-                notes.push(Text::from(format!(
-                    "{what} cannot be shown: {}",
-                    why.as_str()
-                )));
-            }
-        }
+        let notes = notes.into_iter().flatten().collect();
         let read_only = self.app.settings.read_only;
         self.clusters.with(|table, _| {
             self.sets.with(|all, _| {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 
 use super::paced::Paced;
+use super::refusal::refusal;
 use super::{Answering, Changes};
 use crate::answers::{Connection, ErrorAnswer, HubAnswer, Text, TimelineAnswer};
 use crate::app::App;
@@ -40,21 +41,14 @@ impl TimelineScreen {
 
     fn now(&self) -> TimelineAnswer {
         let notes = [
-            note("Clusters", &self.clusters.connection()),
-            note("Events", &self.happenings.connection()),
+            refusal("Clusters", &self.clusters.connection()),
+            refusal("Events", &self.happenings.connection()),
         ];
         let notes: Vec<Text> = notes.into_iter().flatten().collect();
         self.clusters.with(|table, _| {
             (self.happenings).with(|happenings, _| timeline(table, happenings, &self.filter, notes))
         })
     }
-}
-
-/// Says why a kind cannot be shown.
-fn note(what: &str, connection: &HubAnswer) -> Option<Text> {
-    let is_refused = connection.state == Connection::Refused;
-    let why = connection.message.as_ref().filter(|_| is_refused)?;
-    Some(format!("{what} cannot be shown: {}", why.as_str()).into())
 }
 
 /// The connection of two kinds: both are loaded, neither is away; it is refused if both are.
@@ -95,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_kind_that_is_refused_is_a_note_and_both_are_a_banner() {
+    fn both_kinds_that_are_refused_are_a_banner() {
         use Connection::{Away, Connected, Loading, Refused};
         let hub = |state| HubAnswer {
             state,
@@ -114,7 +108,6 @@ mod tests {
             (Connected, Away, Away),
         ] {
             assert_eq!(both(hub(one), hub(other)).state, expected);
-            assert_eq!(note("Events", &hub(one)).is_some(), one == Refused);
         }
     }
 }

@@ -11,6 +11,7 @@ use http::StatusCode;
 use jiff::Timestamp;
 use tokio::time::Instant;
 
+use super::refusal::refusal;
 use super::{Answering, Changes, loading_or_first};
 use crate::answers::{
     Connection, ErrorAnswer, HubAnswer, ReplicaSetAnswer, Text, WorkAnswer, WorksAnswer,
@@ -60,16 +61,6 @@ pub(crate) struct ReplicaSetScreen {
 /// Follows a part of a kind, for one page.
 pub(crate) fn part<F: Fact>(app: &App, part: Part) -> Open<Objects<F>> {
     Kind::part(app.hub.clone(), app.tasks.clone(), part).open()
-}
-
-/// Says that a kind cannot be shown, if that is so.
-pub(crate) fn refusal<F>(what: &str, open: &Open<Objects<F>>) -> Option<Text> {
-    let hub = open.connection();
-    let why = hub.message.filter(|_| hub.state == Connection::Refused)?;
-    let remedy = hub
-        .remedy
-        .map_or_else(String::new, |it| format!("; {}", it.as_str()));
-    Some(format!("{what} cannot be shown: {}{remedy}", why.as_str()).into())
 }
 
 /// The objects, if they were listed.
@@ -142,8 +133,8 @@ impl Answering for WorksScreen {
 
     fn answer(&mut self) -> BoxFuture<'_, Result<Option<WorksAnswer>, ErrorAnswer>> {
         let notes = [
-            refusal("ManifestWorks", &self.works),
-            refusal("Replica sets", &self.rollouts),
+            refusal("ManifestWorks", &self.works.connection()),
+            refusal("Replica sets", &self.rollouts.connection()),
         ];
         let all_refused = notes.iter().all(Option::is_some);
         let notes = notes.into_iter().flatten().collect();
@@ -228,8 +219,11 @@ impl ReplicaSetScreen {
         // The hub decides about the write itself.
         let missing = self.app.rights.lacks(right).await.ok().flatten();
         let notes = [
-            refusal("Clusters that have no ManifestWork yet", &self.decided),
-            refusal("ManifestWorks", &self.works),
+            refusal(
+                "Clusters that have no ManifestWork yet",
+                &self.decided.connection(),
+            ),
+            refusal("ManifestWorks", &self.works.connection()),
         ];
         let notes: Vec<Text> = notes.into_iter().flatten().collect();
         let key = format!("{}/{}", self.namespace, self.name);
