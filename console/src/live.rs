@@ -17,6 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use berth_admin::answers::Hub;
+use berth_api::GroupVersionResource;
 use berth_reconcile::{Item, Meta, Reports, WatchError, Watched, follow_all};
 use jiff::Timestamp;
 use tokio::sync::watch;
@@ -272,6 +273,16 @@ impl Part {
             Self::Labelled(selector) => watched.labelled(selector.clone()),
         }
     }
+}
+
+/// A kind of this name, by its group, version and resource.
+fn watched(name: &'static str, (group, version, resource): (&str, &str, &str)) -> Watched<()> {
+    let kind = GroupVersionResource {
+        group: group.to_owned(),
+        version: version.to_owned(),
+        resource: resource.to_owned(),
+    };
+    Watched::new(name, kind, |_| Ok(()))
 }
 
 fn loading() -> HubAnswer {

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use berth_api::{GroupVersionResource, labels};
+use berth_api::labels;
 use berth_lifecycle_core::facts::{CertificateRequest, Standing};
 use berth_reconcile::{Item, Watched};
 use jiff::Timestamp;
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 
-use super::{Fact, Objects};
+use super::{Fact, Objects, watched};
 
 /// Upper bound on the CSRs that are kept. Further ones are not shown.
 const MOST_CSRS: usize = 5000;
@@ -45,13 +45,9 @@ impl Fact for CsrObject {
     }
 
     fn watched() -> Watched<()> {
-        let kind = GroupVersionResource {
-            group: "certificates.k8s.io".to_owned(),
-            version: "v1".to_owned(),
-            resource: "certificatesigningrequests".to_owned(),
-        };
         let selector = format!("{},!{}", labels::CLUSTER_NAME, labels::ADDON_NAME);
-        Watched::new("csrs", kind, |_| Ok(())).labelled(selector)
+        let kind = ("certificates.k8s.io", "v1", "certificatesigningrequests");
+        watched("csrs", kind).labelled(selector)
     }
 
     fn read(item: &Item<'_>) -> Option<Self> {

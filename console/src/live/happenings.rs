@@ -4,13 +4,13 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use berth_api::groups;
 use berth_api::text::cut_bytes;
-use berth_api::{GroupVersionResource, groups};
 use berth_reconcile::{Item, Watched};
 use jiff::Timestamp;
 use serde::Deserialize;
 
-use super::Store;
+use super::{Store, watched};
 
 /// Upper bound on the Events that are kept.
 pub(crate) const MOST_EVENTS: usize = 500;
@@ -162,12 +162,7 @@ impl Store for Happenings {
     const RESOURCE: &'static str = "events.events.k8s.io";
 
     fn watched() -> Watched<()> {
-        let kind = GroupVersionResource {
-            group: "events.k8s.io".to_owned(),
-            version: "v1".to_owned(),
-            resource: "events".to_owned(),
-        };
-        Watched::new("events", kind, |_| Ok(()))
+        watched("events", ("events.k8s.io", "v1", "events"))
     }
 
     fn read(item: &Item<'_>) -> Option<Happening> {

@@ -6,12 +6,11 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use berth_admin::answers::{HUB_NAMESPACE, Hub, LEADERS, Leader};
-use berth_api::GroupVersionResource;
 use berth_reconcile::{Item, Watched};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Fact, Kind, Objects, Open, Tasks};
+use super::{Fact, Kind, Objects, Open, Tasks, watched};
 use crate::answers::Connection;
 
 /// Upper bound on the objects of each kind that are kept. Changes of further ones are not seen.
@@ -89,13 +88,8 @@ impl Followed for Mutating {
     const NAMESPACE: &'static str = "";
 }
 
-fn watched(group: &str, resource: &str, name: &'static str, namespace: &str) -> Watched<()> {
-    let kind = GroupVersionResource {
-        group: group.to_owned(),
-        version: "v1".to_owned(),
-        resource: resource.to_owned(),
-    };
-    let watched = Watched::new(name, kind, |_| Ok(()));
+/// Those of a namespace; of all, if it is empty.
+fn within(watched: Watched<()>, namespace: &str) -> Watched<()> {
     match namespace {
         "" => watched,
         namespace => watched.within(namespace),
@@ -112,7 +106,7 @@ impl<K: Followed> Fact for Revision<K> {
     }
 
     fn watched() -> Watched<()> {
-        watched(K::GROUP, K::NAME, K::NAME, K::NAMESPACE)
+        within(watched(K::NAME, (K::GROUP, "v1", K::NAME)), K::NAMESPACE)
     }
 
     fn read(item: &Item<'_>) -> Option<Self> {
@@ -153,7 +147,7 @@ impl Fact for LeaseOfLeader {
     }
 
     fn watched() -> Watched<()> {
-        watched("coordination.k8s.io", "leases", "leases", HUB_NAMESPACE)
+        watched("leases", ("coordination.k8s.io", "v1", "leases")).within(HUB_NAMESPACE)
     }
 
     fn read(item: &Item<'_>) -> Option<Self> {

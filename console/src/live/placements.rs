@@ -1,11 +1,11 @@
 //! The placements, and their decisions.
 
 use berth_api::conditions::{FALSE, TRUE, condition_of};
-use berth_api::{GroupVersionResource, Placement, PlacementDecision, groups, labels, lenient};
+use berth_api::{Placement, PlacementDecision, groups, labels, lenient};
 use berth_reconcile::{Item, Watched};
 use serde_json::Value;
 
-use super::Fact;
+use super::{Fact, watched};
 use crate::answers::{PlacementRow, PlacementState, Text};
 
 /// Upper bound on the placements that are kept. Further ones are not shown.
@@ -35,16 +35,6 @@ pub(crate) struct DecisionFact {
     clusters: Box<str>,
 }
 
-/// The row of a kind of placements.
-fn watched(name: &'static str, resource: &str) -> Watched<()> {
-    let kind = GroupVersionResource {
-        group: groups::CLUSTER.to_owned(),
-        version: "v1beta1".to_owned(),
-        resource: resource.to_owned(),
-    };
-    Watched::new(name, kind, |_| Ok(()))
-}
-
 // === impl PlacementFact ===
 
 impl Fact for PlacementFact {
@@ -55,7 +45,10 @@ impl Fact for PlacementFact {
     }
 
     fn watched() -> Watched<()> {
-        watched("placements", groups::PLACEMENTS)
+        watched(
+            "placements",
+            (groups::CLUSTER, "v1beta1", groups::PLACEMENTS),
+        )
     }
 
     fn read(item: &Item<'_>) -> Option<Self> {
@@ -122,7 +115,10 @@ impl Fact for DecisionFact {
     }
 
     fn watched() -> Watched<()> {
-        watched("placementdecisions", groups::PLACEMENT_DECISIONS)
+        watched(
+            "placementdecisions",
+            (groups::CLUSTER, "v1beta1", groups::PLACEMENT_DECISIONS),
+        )
     }
 
     fn read(item: &Item<'_>) -> Option<Self> {

@@ -3,13 +3,11 @@
 use berth_admin::answers::selects;
 use berth_api::cluster_set::SelectorType;
 use berth_api::conditions::{FALSE, cluster_set_binding, condition_of};
-use berth_api::{
-    GroupVersionResource, ManagedClusterSet, ManagedClusterSetBinding, groups, lenient,
-};
+use berth_api::{ManagedClusterSet, ManagedClusterSetBinding, groups, lenient};
 use berth_reconcile::{Item, Watched};
 use serde_json::Value;
 
-use super::Fact;
+use super::{Fact, watched};
 use crate::answers::Text;
 
 /// Upper bound on the sets that are kept. Further ones are not shown.
@@ -37,15 +35,6 @@ pub(crate) struct BindingFact {
     pub(crate) why: Option<Text>,
 }
 
-fn watched(name: &'static str, resource: &str) -> Watched<()> {
-    let kind = GroupVersionResource {
-        group: groups::CLUSTER.to_owned(),
-        version: "v1beta2".to_owned(),
-        resource: resource.to_owned(),
-    };
-    Watched::new(name, kind, |_| Ok(()))
-}
-
 // === impl SetFact ===
 
 impl Fact for SetFact {
@@ -56,7 +45,10 @@ impl Fact for SetFact {
     }
 
     fn watched() -> Watched<()> {
-        watched("managedclustersets", groups::MANAGED_CLUSTER_SETS)
+        watched(
+            "managedclustersets",
+            (groups::CLUSTER, "v1beta2", groups::MANAGED_CLUSTER_SETS),
+        )
     }
 
     fn read(item: &Item<'_>) -> Option<Self> {
@@ -106,7 +98,11 @@ impl Fact for BindingFact {
     fn watched() -> Watched<()> {
         watched(
             "managedclustersetbindings",
-            groups::MANAGED_CLUSTER_SET_BINDINGS,
+            (
+                groups::CLUSTER,
+                "v1beta2",
+                groups::MANAGED_CLUSTER_SET_BINDINGS,
+            ),
         )
     }
 

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use berth_api::{GroupVersionResource, groups};
+use berth_api::groups;
 use berth_reconcile::{Item, Meta, Watched};
 use serde_json::Value;
 
+use super::watched;
 use crate::fact::ClusterFact;
 use crate::table::Table;
 
@@ -125,12 +126,10 @@ impl Store for Table {
     const RESOURCE: &'static str = "managedclusters.cluster.open-cluster-management.io";
 
     fn watched() -> Watched<()> {
-        let kind = GroupVersionResource {
-            group: groups::CLUSTER.to_owned(),
-            version: "v1".to_owned(),
-            resource: groups::MANAGED_CLUSTERS.to_owned(),
-        };
-        Watched::new("managedclusters", kind, |_| Ok(()))
+        watched(
+            "managedclusters",
+            (groups::CLUSTER, "v1", groups::MANAGED_CLUSTERS),
+        )
     }
 
     fn read(item: &Item<'_>) -> Option<ClusterFact> {

@@ -6,7 +6,7 @@ use berth_admin::answers::{
 use berth_api::rollout::{RolloutStrategy, RolloutType};
 use berth_api::text::shorten;
 use berth_api::work::{ManifestWork, ManifestWorkReplicaSet};
-use berth_api::{GroupVersionResource, groups, labels, lenient};
+use berth_api::{groups, labels, lenient};
 use berth_reconcile::{Item, Watched};
 use berth_rollout::RolloutRules;
 use berth_work_replicas::{Digest, Progress, ReplicaSet, Work, is_stopped, listed_clusters};
@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use serde_json::Value;
 
-use super::Fact;
+use super::{Fact, watched};
 use crate::answers::{ConditionAnswer, RolloutCondition, SetName, Text, WorkCondition, WorkRow};
 
 /// Upper bound on the ManifestWorks that are kept. Further ones are not shown.
@@ -108,15 +108,6 @@ pub(crate) struct DecidedFact {
     pub(crate) group_index: i32,
     pub(crate) group_name: String,
     pub(crate) clusters: Vec<String>,
-}
-
-fn watched(name: &'static str, (group, version, resource): (&str, &str, &str)) -> Watched<()> {
-    let kind = GroupVersionResource {
-        group: group.to_owned(),
-        version: version.to_owned(),
-        resource: resource.to_owned(),
-    };
-    Watched::new(name, kind, |_| Ok(()))
 }
 
 /// A condition, for an answer.
