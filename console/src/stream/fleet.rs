@@ -5,6 +5,7 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use jiff::Timestamp;
 
+use super::paced::Paced;
 use super::refusal::refusal;
 use super::{Answering, Changes, loading_or_first};
 use crate::answers::{Connection, ErrorAnswer, FleetAnswer, HubAnswer};
@@ -16,13 +17,16 @@ use crate::table::Table;
 /// What time alone changes is looked at this often.
 const TICK: Duration = Duration::from_secs(60);
 
+/// An answer looks at all clusters and works. It is made at most this often.
+const PAUSE: Duration = Duration::from_secs(1);
+
 /// The whole fleet.
 pub(crate) struct FleetScreen {
     clusters: Open<Table>,
     placements: Open<Objects<PlacementFact>>,
     works: Open<Objects<WorkFact>>,
     rollouts: Open<Objects<RolloutFact>>,
-    changes: Changes,
+    changes: Paced,
 }
 
 // === impl FleetScreen ===
@@ -38,7 +42,7 @@ impl FleetScreen {
             rollouts.changes(),
         ];
         Self {
-            changes: Changes::of(changes),
+            changes: Paced::new(Changes::of(changes), PAUSE),
             clusters,
             placements,
             works,
