@@ -1,17 +1,15 @@
-// The renewals of a Lease in the last hour, as far as this page has seen them: the hub keeps only the last one.
+// The last renewals of a Lease, as far as this page has seen them: the hub keeps only the last one.
 import type { LeaseAnswer } from "./answers";
 import { now, span } from "./time";
 
-const HOUR = 3_600_000;
-
-/** Upper bound on the clusters whose renewals are kept, and on the renewals of each: one a second, for an hour. */
+/** Upper bound on the clusters whose renewals are kept, and on the renewals of each. A usual lease of a minute is seen for an hour. */
 const MOST_CLUSTERS = 20;
-const MOST_RENEWALS = 3_600;
+const MOST_RENEWALS = 60;
 
 /** The renewals that were seen, by cluster, and since when the page has looked. */
 const seen = new Map<string, { since: number; at: number[] }>();
 
-/** Remembers a renewal. Returns what was seen of the last hour. */
+/** Remembers a renewal. Returns what was seen. */
 export function remember(cluster: string, renewed: number, present: number) {
   let kept = seen.get(cluster);
   if (!kept) {
@@ -20,11 +18,11 @@ export function remember(cluster: string, renewed: number, present: number) {
     seen.set(cluster, kept);
   }
   if (renewed > (kept.at.at(-1) ?? -Infinity)) kept.at.push(renewed);
-  while (kept.at.length > MOST_RENEWALS || (kept.at[0] ?? present) < present - HOUR) kept.at.shift();
+  if (kept.at.length > MOST_RENEWALS) kept.at.shift();
   return kept;
 }
 
-/** Parts of the hour without a renewal for longer than the grace, from the first renewal that was seen. */
+/** Parts of the time without a renewal for longer than the grace, from the first renewal that was seen. */
 export function pauses(at: number[], grace: number, present: number): [number, number][] {
   return at.map((from, index): [number, number] => [from, at[index + 1] ?? present]).filter(([from, to]) => to - from > grace);
 }
@@ -35,7 +33,8 @@ export function Renewals({ cluster, lease }: { cluster: string; lease: LeaseAnsw
   const { since, at } = remember(cluster, Date.parse(lease.renewed), present);
   const late = pauses(at, lease.graceSeconds * 1_000, present);
   const from = Math.min(since, at[0] ?? since);
-  const x = (time: number) => (1 - (present - Math.max(time, present - HOUR)) / HOUR) * 600;
+  const shown = MOST_RENEWALS * lease.seconds * 1_000;
+  const x = (time: number) => (1 - (present - Math.max(time, present - shown)) / shown) * 600;
   const longest = at.reduce((most, time, index) => Math.max(most, (at[index + 1] ?? present) - time), 0) / 1_000;
   const words = `${at.length} ${at.length === 1 ? "renewal" : "renewals"} seen in ${span((present - from) / 1_000)}, the longest pause ${span(longest)}.`;
   return (
@@ -50,7 +49,7 @@ export function Renewals({ cluster, lease }: { cluster: string; lease: LeaseAnsw
         ))}
       </svg>
       <figcaption class="hint">
-        The last hour. {words} What was before this page looked is not known: the hub keeps the last renewal only.
+        The last {span(shown / 1_000)}: {words} What was before this page looked is not known: the hub keeps the last renewal only.
       </figcaption>
     </figure>
   );
