@@ -41,6 +41,9 @@ async function asksToJoin(ada, dev) {
   await tile(ada, /^1 Pending/).waitFor();
   await ada.getByRole("region", { name: "What needs you" }).getByText(`${GUEST} waits to be accepted`).waitFor();
   await looks(ada, "story-fleet");
+  await goes(ada, `/clusters/${GUEST}`);
+  await badge(ada, "Pending").waitFor();
+  await looks(ada, "story-pending");
   await goes(dev, `/clusters/${GUEST}`);
   await badge(dev, "Pending").waitFor();
   await dev.getByText("Accept: not possible").click();
@@ -86,22 +89,33 @@ async function isPutIntoASet(ada, dev) {
   await looks(ada, "story-sets");
 }
 
+async function asksWhatIf(page) {
+  await page.getByRole("button", { name: "What if…" }).click();
+  const yaml = page.getByLabel("The placement, to be changed");
+  await yaml.fill((await yaml.inputValue()).replace("numberOfClusters: 1", "numberOfClusters: 2"));
+  await said(page, "1 cluster comes, none goes, 1 stays.");
+}
+
 async function isPlaced(ada, dev) {
   await goes(ada, "/placements/team-a/app");
-  await ada.getByRole("button", { name: "What if…" }).click();
+  await asksWhatIf(ada);
+  await looks(ada, "story-what-if");
   await ada.getByText("Replace: not possible").click();
   await said(ada, 'verb "update" on placements in API group cluster.open-cluster-management.io, namespace "team-a"');
   await looks(ada, "story-replace-refused");
   await ada.getByRole("button", { name: "Close" }).click();
   await stays(ada);
-  await goes(dev, "/placements/team-a/app");
-  await dev.getByRole("button", { name: "What if…" }).click();
-  const yaml = dev.getByLabel("The placement, to be changed");
-  await yaml.fill((await yaml.inputValue()).replace("numberOfClusters: 1", "numberOfClusters: 2"));
-  await said(dev, "1 cluster comes, none goes, 1 stays.");
-  await looks(dev, "story-what-if");
+  // dev may not list the placements of all namespaces, and may read this one.
+  await dev.getByRole("link", { name: "Placements", exact: true }).click();
+  await said(dev, "open-cluster-management:berth:console-reader is one.");
+  await looks(dev, "story-placements-refused");
+  await dev.getByLabel("The placement to open").fill("team-a/app");
+  await dev.getByRole("button", { name: "Open", exact: true }).click();
+  await dev.waitForURL(/placements\/team-a\/app$/);
+  await asksWhatIf(dev);
   await dev.getByRole("button", { name: "Replace…" }).click();
   await said(dev, "Nothing is changed yet.");
+  await looks(dev, "story-replace");
   await dev.getByRole("button", { name: "Replace now" }).click();
   await results(dev).getByRole("button", { name: "2 selected" }).waitFor();
   // ada sees what dev has done.

@@ -3,6 +3,7 @@ import { useSignal, useSignalEffect } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { ClusterRow, Counts, Delta, ErrorAnswer, Failure, HubAnswer, State, Window } from "../answers";
 import { Bulk, MOST_CHOSEN } from "../bulk";
+import { ByName } from "../by-name";
 import { onKeys } from "../keys";
 import { Badge, Empty, Freshness, Loading, STATES, copy } from "../parts";
 import { change, clusterPath, go, params } from "../router";
@@ -126,6 +127,7 @@ export function Clusters() {
         <Search text={query} failure={failure.value} onText={search} />
       </header>
       <Freshness hub={hub.value} />
+      <ByName hub={hub.value} what="cluster" form="NAME" to={clusterPath} />
       {marked.value.size > 0 && <Bulk names={[...marked.value]} ends={() => (marked.value = new Set())} />}
       {shown && <States counts={shown.counts} query={query} onText={search} />}
       {!shown && !failure.value && hub.value?.state !== "refused" && hub.value?.state !== "away" && <Loading />}

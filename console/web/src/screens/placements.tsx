@@ -1,6 +1,7 @@
 // All placements, those that need a look first.
 import { Shown, useAnswer, useCommand } from "../answered";
 import type { PlacementRow, PlacementState, PlacementsAnswer } from "../answers";
+import { ByName } from "../by-name";
 import { Empty, Filter } from "../parts";
 import { params, placementPath } from "../router";
 import { Ago } from "../time";
@@ -23,6 +24,7 @@ export function Placements() {
         <Filter label="Search placements" hint="A part of the namespace or of the name." />
       </header>
       <Shown of={answered}>{(it) => <All it={it} />}</Shown>
+      <ByName hub={answered.hub.value} what="placement" form="NAMESPACE/NAME" to={placementPath} />
     </section>
   );
 }

@@ -1,6 +1,7 @@
 // What is on the clusters as prescribed, what is not, and how far rollouts are; the worst first.
 import { Shown, useAnswer, useCommand } from "../answered";
 import type { DifferenceGroup, RolloutRow, WorkRow, WorksAnswer } from "../answers";
+import { ByName } from "../by-name";
 import { Empty, Filter, Notes } from "../parts";
 import { change, params, replicaSetPath, workPath } from "../router";
 import { Ago } from "../time";
@@ -18,6 +19,7 @@ export function Works() {
         <Filter label="Search works" hint="A part of a name, a cluster or a replica set; CLUSTER/ for one cluster." />
       </header>
       <Shown of={answered}>{(it) => <All it={it} state={state} />}</Shown>
+      <ByName hub={answered.hub.value} what="replica set" form="NAMESPACE/NAME" to={replicaSetPath} />
     </section>
   );
 }
