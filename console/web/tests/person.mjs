@@ -7,8 +7,8 @@ import { chromium } from "playwright-core";
 
 export const env = (name) => process.env[name] ?? assert.fail(`${name} is not set`);
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-/** The pictures of docs/console.md, which a play writes into the folder PICTURES. */
-const PICTURES = ["cluster-pending", "fleet-needs", "what-if", "works"];
+/** The pictures of docs/console.md by what is looked at. A play writes them into the folder PICTURES. */
+const PICTURES = { "story-pending": "cluster-pending", "fleet-needs": "fleet-needs", "story-what-if": "what-if", works: "works" };
 const SIZES = { desk: { width: 1280, height: 860 }, phone: { width: 390, height: 844 } };
 
 export const browser = await chromium.launch({
@@ -60,9 +60,11 @@ export async function looks(page, name) {
     }
   }
   await page.emulateMedia({ colorScheme: "light", reducedMotion: "reduce" });
-  if (process.env.PICTURES && PICTURES.includes(name)) {
+  const picture = PICTURES[name];
+  if (process.env.PICTURES && picture) {
     await page.setViewportSize({ width: 1000, height: 640 });
-    await page.screenshot({ path: `${process.env.PICTURES}/${name}.png` });
+    await page.waitForFunction(() => document.querySelector(".told").textContent === "");
+    await page.screenshot({ path: `${process.env.PICTURES}/${picture}.png` });
   }
   await page.setViewportSize(SIZES.desk);
 }
