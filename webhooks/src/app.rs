@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
@@ -22,6 +22,7 @@ use prometheus::IntGauge;
 use tokio::time::{Instant, timeout_at};
 
 use crate::lane::Lane;
+use crate::metrics::RequestMetrics;
 use crate::table::shipped;
 use crate::{Limits, Metrics};
 
@@ -81,10 +82,22 @@ impl App {
 
     async fn respond(&self, webhook: Webhook, request: Request) -> Response {
         let begun = Instant::now();
-        let metrics = self.metrics.webhook(webhook);
-        let _in_flight = InFlight::enter(&metrics.in_flight);
+        let metrics = &self.metrics.webhook(webhook).requests;
         let version = request.version();
-        let body = self.review(webhook, request, begun).await;
+        let body = self.review(webhook, request, begun);
+        self.counted(metrics, version, begun, body).await
+    }
+
+    /// Returns a response of HTTP status 200, and counts the request.
+    async fn counted(
+        &self,
+        metrics: &RequestMetrics,
+        version: Version,
+        begun: Instant,
+        body: impl Future<Output = Vec<u8>>,
+    ) -> Response {
+        let _in_flight = InFlight::enter(&metrics.in_flight);
+        let body = body.await;
         metrics.requests.inc();
         metrics.seconds.observe(begun.elapsed().as_secs_f64());
 
@@ -101,6 +114,32 @@ impl App {
     }
 
     async fn review(&self, webhook: Webhook, request: Request, begun: Instant) -> Vec<u8> {
+        let admitted = match self.admit(request, begun, decoding_costs).await {
+            Ok(admitted) => admitted,
+            Err(NotAdmitted { beginning, refusal }) => {
+                return self.finish(webhook, &Verdict::unread(&beginning, refusal), begun);
+            }
+        };
+        let Admitted {
+            received, deadline, ..
+        } = admitted;
+        if received.is_large() {
+            let verdict = self.examine_large(webhook, received, deadline).await;
+            return self.finish(webhook, &verdict, begun);
+        }
+        let now = Timestamp::now();
+        let verdict = self.gate.examine(webhook, &received.bytes, now, deadline);
+        self.finish(webhook, &verdict.await, begun)
+    }
+
+    /// Receives the body of a request, within the deadline, the memory and the number of requests. `costs` is the memory that it takes to
+    /// decide it.
+    async fn admit(
+        &self,
+        request: Request,
+        begun: Instant,
+        costs: fn(&[u8]) -> usize,
+    ) -> Result<Admitted<'_>, NotAdmitted> {
         let deadline = begun + deadline::budget(request.uri().query());
         let (head, body) = request.into_parts();
         let payer = head.extensions.get::<Payer>().copied().unwrap_or_default();
@@ -112,42 +151,38 @@ impl App {
         // Free the memory of the headers: the body may arrive slowly.
         drop(head);
         let received = self.memory.receive(body, payer, answered, deadline);
-        let mut received = match received.await {
-            Ok(received) => received,
-            Err(NotReceived { why, beginning }) => {
-                let refusal = not_received(why);
-                return self.finish(webhook, &Verdict::unread(&beginning, refusal), begun);
-            }
-        };
+        let mut received =
+            received
+                .await
+                .map_err(|NotReceived { why, beginning }| NotAdmitted {
+                    beginning: beginning.into(),
+                    refusal: not_received(why),
+                })?;
         // Reviews that are still arriving do not count: slow clients must not keep others out.
         let place = Deciding::enter(&self.being_decided);
         let refusal = if let Some(content_type) = content_type
             && !received.bytes.is_empty()
         {
-            Some(Refusal {
+            Refusal {
                 kind: RefusalKind::Undecodable,
                 message: format!("contentType={content_type}, expected application/json"),
-            })
+            }
         } else if place.number > self.largest_number {
             let number = self.largest_number;
-            Some(too_busy(format!(
-                "more than {number} reviews are being decided"
-            )))
-        } else if !received.charge(decoding_costs(&received.bytes)) {
-            Some(too_busy("too many large reviews at once"))
+            too_busy(format!("more than {number} reviews are being decided"))
+        } else if !received.charge(costs(&received.bytes)) {
+            too_busy("too many large reviews at once")
         } else {
-            None
+            return Ok(Admitted {
+                received,
+                deadline,
+                _place: place,
+            });
         };
-        if let Some(refusal) = refusal {
-            return self.finish(webhook, &Verdict::unread(&received.bytes, refusal), begun);
-        }
-        if received.is_large() {
-            let verdict = self.examine_large(webhook, received, deadline).await;
-            return self.finish(webhook, &verdict, begun);
-        }
-        let now = Timestamp::now();
-        let verdict = self.gate.examine(webhook, &received.bytes, now, deadline);
-        self.finish(webhook, &verdict.await, begun)
+        Err(NotAdmitted {
+            beginning: received.bytes.clone(),
+            refusal,
+        })
     }
 
     /// Decides a large review on a thread of its own, so that other reviews do not wait for it.
@@ -184,6 +219,20 @@ impl App {
         }
         verdict.to_json()
     }
+}
+
+/// A request that is decided.
+struct Admitted<'a> {
+    received: Received,
+    deadline: Instant,
+    _place: Deciding<'a>,
+}
+
+/// A request that is refused unread.
+struct NotAdmitted {
+    /// The body, or its beginning.
+    beginning: Bytes,
+    refusal: Refusal,
 }
 
 /// Returns the content type, for a message, if it is not that of a review.

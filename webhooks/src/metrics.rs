@@ -37,11 +37,17 @@ pub struct Metrics {
 /// The metrics of one webhook, so that requests need no look-up of labels.
 #[derive(Clone, Debug)]
 pub(crate) struct WebhookMetrics {
+    pub(crate) requests: RequestMetrics,
+    allowed_create: IntCounter,
+    allowed_update: IntCounter,
+}
+
+/// The requests to one path.
+#[derive(Clone, Debug)]
+pub(crate) struct RequestMetrics {
     pub(crate) requests: IntCounter,
     pub(crate) in_flight: IntGauge,
     pub(crate) seconds: Histogram,
-    allowed_create: IntCounter,
-    allowed_update: IntCounter,
 }
 
 impl Default for Metrics {
@@ -83,12 +89,15 @@ impl Metrics {
         let allowed = |webhook: Webhook, operation| {
             decisions.with_label_values(&[webhook.kind(), operation, "allowed", ""])
         };
+        let of_path = |path: &str| RequestMetrics {
+            requests: requests.with_label_values(&[path, "200"]),
+            in_flight: in_flight.with_label_values(&[path]),
+            seconds: seconds.with_label_values(&[path]),
+        };
         let webhooks = Webhook::ALL
             .into_iter()
             .map(|webhook| WebhookMetrics {
-                requests: requests.with_label_values(&[shipped(webhook).path, "200"]),
-                in_flight: in_flight.with_label_values(&[shipped(webhook).path]),
-                seconds: seconds.with_label_values(&[shipped(webhook).path]),
+                requests: of_path(shipped(webhook).path),
                 allowed_create: allowed(webhook, "CREATE"),
                 allowed_update: allowed(webhook, "UPDATE"),
             })
