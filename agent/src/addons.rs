@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use berth_agent_core::addons::fact::Addon;
 use berth_agent_core::registered::HubStanding;
-use berth_api::GroupVersionResource;
+use berth_api::{GroupVersionResource, groups};
 use berth_hub::HubApi;
 use berth_lease::Term;
 use berth_reconcile::{Ended, Engine, Handle, Item, Keep, Metrics, Watched};
@@ -31,9 +31,6 @@ use crate::events;
 use crate::registration::Connection;
 use crate::settings::Settings;
 use crate::standing::Standing;
-
-/// The API group of add-ons.
-const GROUP: &str = "addon.open-cluster-management.io";
 
 /// The resource of add-ons.
 const RESOURCE: &str = "managedclusteraddons";
@@ -111,7 +108,7 @@ impl AddonManagement<'_> {
 
 /// The add-ons of the cluster. A hub need not have any.
 fn row(cluster: &str) -> Watched<Addon> {
-    let kind = GroupVersionResource::new(GROUP, "v1beta1", RESOURCE);
+    let kind = GroupVersionResource::new(groups::ADDON, "v1beta1", RESOURCE);
     Watched::new(RESOURCE, kind, read)
         .or_version("v1alpha1")
         .within(cluster)

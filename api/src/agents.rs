@@ -6,6 +6,9 @@ pub const PREFIX: &str = "system:open-cluster-management:";
 /// The group of all agents.
 pub const ALL: &str = "system:open-cluster-management:managed-clusters";
 
+/// The signer of client certificates for the hub's API server.
+pub const API_SERVER: &str = "kubernetes.io/kube-apiserver-client";
+
 /// Returns the cluster of the agent with the user name `system:open-cluster-management:<cluster>:<agent>`, and `None` for any other
 /// user name.
 #[must_use]

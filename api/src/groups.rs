@@ -6,6 +6,9 @@ pub const CLUSTER: &str = "cluster.open-cluster-management.io";
 /// The group of the work API.
 pub const WORK: &str = "work.open-cluster-management.io";
 
+/// The group of add-ons.
+pub const ADDON: &str = "addon.open-cluster-management.io";
+
 /// The group of permissions without a stored object: acceptance and client certificates.
 ///
 /// The API server serves nothing in this group, so it does not appear in discovery.

@@ -59,6 +59,9 @@ pub const ROLLOUT_PAUSED: &str = "berth.open-cluster-management.io/rollout-pause
 pub const ROLLOUT_APPROVAL: &str = "berth.open-cluster-management.io/rollout-approval";
 /// On a ManifestWorkReplicaSet: which template how many clusters of each placement may have. Not in OCM.
 pub const ROLLOUT_APPROVED: &str = "berth.open-cluster-management.io/rollout-approved";
+/// On a ManagedClusterAddOn of v1beta1: its `spec.installNamespace` in v1alpha1.
+pub const ADDON_INSTALL_NAMESPACE: &str =
+    "addon.open-cluster-management.io/v1alpha1-install-namespace";
 /// On an AppliedManifestWork: an admin of the managed cluster holds back what the hub changes (`changes`), or all writes (`all`). Not in
 /// OCM.
 pub const HOLD: &str = "berth.open-cluster-management.io/hold";

@@ -1,5 +1,6 @@
 //! What a registration asks the hub for: that of the cluster, and those of its add-ons.
 
+pub use berth_api::agents::API_SERVER;
 use berth_api::labels;
 use berth_certs::client::ClientCertificate;
 use berth_certs::pem::{hex, sha256};
@@ -7,9 +8,6 @@ use serde_json::{Value, json};
 
 use crate::held::{self, SecretData};
 use crate::identity::Identity;
-
-/// The signer of client certificates for the hub's API server.
-pub const API_SERVER: &str = "kubernetes.io/kube-apiserver-client";
 
 /// What a registration asks the hub for, and what its Secret contains beside the certificate.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -9,12 +9,12 @@ use berth_agent_core::addons::status::{self, Rotation};
 use berth_agent_core::addons::wanted::{self, Invalid, Registration};
 use berth_agent_core::addons::{Driver, Place, token};
 use berth_api::plan::{Action, Plan, Target, Write};
-use berth_api::{GroupVersionResource, Now, names};
+use berth_api::{GroupVersionResource, Now, groups, names};
 use berth_reconcile::{Lane, Meta, Report, Wake, World};
 use jiff::Timestamp;
 use tokio::sync::watch;
 
-use super::{GROUP, RESOURCE};
+use super::RESOURCE;
 
 /// The reconciler's name, in metrics and logs.
 const NAME: &str = "addons";
@@ -221,7 +221,7 @@ impl World for Addons {
         if let Some(body) = status::patch(addon, (self.driver, &user), conditions) {
             plan.writes.push(Write {
                 target: Target {
-                    resource: GroupVersionResource::new(GROUP, &addon.version, RESOURCE),
+                    resource: GroupVersionResource::new(groups::ADDON, &addon.version, RESOURCE),
                     namespace: Some(self.cluster.clone()),
                     name: key.clone(),
                 },

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use berth_api::labels::ADDON_INSTALL_NAMESPACE;
 use berth_api::lenient;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 use serde::Deserialize;
@@ -15,9 +16,6 @@ const CURRENT: &str = "v1beta1";
 
 /// The install namespace of an add-on that names none.
 const DEFAULT_NAMESPACE: &str = "open-cluster-management-agent-addon";
-
-/// The annotation that v1beta1 has in the place of `spec.installNamespace`.
-const INSTALL_NAMESPACE: &str = "addon.open-cluster-management.io/v1alpha1-install-namespace";
 
 /// The annotation of an add-on whose agent runs in another cluster.
 const HOSTING_CLUSTER: &str = "addon.open-cluster-management.io/hosting-cluster-name";
@@ -162,7 +160,7 @@ impl Addon {
             is_deleting: stored.metadata.deletion_timestamp.is_some(),
             namespace: given(status.namespace)
                 .or_else(|| given(spec))
-                .or_else(|| annotation(&annotations, INSTALL_NAMESPACE))
+                .or_else(|| annotation(&annotations, ADDON_INSTALL_NAMESPACE))
                 .unwrap_or_else(|| DEFAULT_NAMESPACE.to_owned()),
             hosting_cluster: annotation(&annotations, HOSTING_CLUSTER),
             is_customized: (status.health_check)
@@ -300,7 +298,7 @@ mod tests {
 
     #[test]
     fn the_install_namespace_is_where_the_hub_says() {
-        let annotated = json!({"annotations": {INSTALL_NAMESPACE: "annotated"}});
+        let annotated = json!({"annotations": {ADDON_INSTALL_NAMESPACE: "annotated"}});
         for (sentence, version, object, expected) in [
             ("nowhere", "v1beta1", json!({}), DEFAULT_NAMESPACE),
             (
