@@ -1,47 +1,43 @@
-//! `ManagedClusterAddOn` (`addon.open-cluster-management.io/v1beta1`): an add-on on a cluster, as far as it is shown.
+//! Add-ons (`addon.open-cluster-management.io`): what runs on managed clusters beside the agent.
 //!
-//! Read as leniently as [`ManagedCluster`](crate::cluster::ManagedCluster).
+//! A [`ClusterManagementAddOn`] defines an add-on, a [`ManagedClusterAddOn`] is an add-on on one cluster. An [`AddOnDeploymentConfig`] and
+//! an [`AddOnTemplate`] say how it is deployed. All kinds are read and written as leniently as
+//! [`ManagedCluster`](crate::cluster::ManagedCluster). The types are those of v1beta1, and [`v1alpha1`] has what differs there.
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-use kube::CustomResource;
-use serde::{Deserialize, Serialize};
+mod config;
+mod deployment_config;
+mod install;
+mod management;
+mod on_cluster;
+mod template;
+pub(crate) mod v1alpha1;
 
-use crate::wire::null_as_default;
+pub use config::{AddOnConfig, AddOnMeta, ConfigGroupResource, ConfigSpecHash};
+pub use deployment_config::{
+    AddOnDeploymentConfig, AddOnDeploymentConfigSpec, ContainerResourceRequirements,
+    CustomizedVariable, ImageMirror, NodePlacement, ProxyConfig,
+};
+pub use install::{
+    DefaultConfigReference, InstallConfigReference, InstallProgression, InstallStrategy,
+    InstallStrategyType, PlacementStrategy,
+};
+pub use management::{
+    ClusterManagementAddOn, ClusterManagementAddOnSpec, ClusterManagementAddOnStatus,
+};
+pub use on_cluster::{
+    BaseSubject, ConfigReference, CustomSignerConfig, HealthCheck, HealthCheckMode,
+    KubeClientConfig, ManagedClusterAddOn, ManagedClusterAddOnSpec, ManagedClusterAddOnStatus,
+    ObjectReference, RegistrationConfig, RegistrationType, Subject,
+};
+pub use template::{
+    AddOnTemplate, AddOnTemplateSpec, CurrentClusterBindingConfig, CustomSignerRegistrationConfig,
+    HubPermissionConfig, HubPermissionType, KubeClientRegistrationConfig, RegistrationSpec,
+    RegistrationSpecType, RoleReference, SigningCaReference, SingleNamespaceBindingConfig,
+    TemplateSubject,
+};
 
-/// What the add-on is asked to be.
-#[derive(CustomResource, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[kube(
-    group = "addon.open-cluster-management.io",
-    version = "v1beta1",
-    kind = "ManagedClusterAddOn",
-    plural = "managedclusteraddons",
-    namespaced,
-    status = "ManagedClusterAddOnStatus",
-    schema = "disabled",
-    derive = "Default",
-    derive = "PartialEq",
-    // Lets an object without a spec be read; see ManagedCluster.
-    attr = "cfg_attr(all(), serde(default))",
-    doc = "An add-on on the cluster of its namespace."
-)]
-#[serde(default)]
-pub struct ManagedClusterAddOnSpec {}
+/// The namespace of an add-on's agent on its cluster, if nothing names one.
+const DEFAULT_NAMESPACE: &str = "open-cluster-management-agent-addon";
 
-/// The state of the add-on.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct ManagedClusterAddOnStatus {
-    /// The conditions that the add-on's manager and the cluster's agent report.
-    #[serde(
-        deserialize_with = "null_as_default",
-        skip_serializing_if = "Vec::is_empty"
-    )]
-    pub conditions: Vec<Condition>,
-
-    /// The namespace of the add-on's agent on the cluster.
-    #[serde(
-        deserialize_with = "null_as_default",
-        skip_serializing_if = "String::is_empty"
-    )]
-    pub namespace: String,
-}
+/// The rule for the names of signers.
+const SIGNER_NAME: &str = r"^([a-z0-9][a-z0-9-]*[a-z0-9]\.)+[a-z]+\/[a-z0-9-\.]+$";

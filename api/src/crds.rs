@@ -5,11 +5,12 @@
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceConversion, CustomResourceDefinition, JSONSchemaProps, JSONSchemaPropsOrArray,
-    JSONSchemaPropsOrBool,
+    JSONSchemaPropsOrBool, ServiceReference, WebhookClientConfig, WebhookConversion,
 };
 use kube::core::crd::CustomResourceExt;
 use serde_json::json;
 
+use crate::addon::{self, AddOnDeploymentConfig, AddOnTemplate};
 use crate::addon_placement_score;
 use crate::cluster::ManagedCluster;
 use crate::cluster_claim::ClusterClaim;
@@ -19,6 +20,14 @@ use crate::inventory::{self, ClusterProfile};
 use crate::placement::Placement;
 use crate::placement_decision;
 use crate::work::{AppliedManifestWork, ManifestWork, ManifestWorkReplicaSet};
+
+/// The URL path under which the gate converts add-ons, as in OCM.
+pub const CONVERSION_PATH: &str = "/convert";
+
+/// The Service of the gate, its port and its namespace.
+const GATE_SERVICE: &str = "cluster-manager-registration-webhook";
+const GATE_PORT: i32 = 9443;
+const HUB_NAMESPACE: &str = "open-cluster-management-hub";
 
 /// Returns the CRDs of OCM's kinds: first the hub's, then the agent's.
 #[must_use]
@@ -165,6 +174,109 @@ pub fn manifest_work_replica_set() -> CustomResourceDefinition {
 pub fn applied_manifest_work() -> CustomResourceDefinition {
     let mut crd = finish_work(AppliedManifestWork::crd());
     no_defaults(schema_at(&mut crd, &[]));
+    crd
+}
+
+/// Returns the CRDs of add-ons, for the hub.
+#[must_use]
+pub fn addons() -> Vec<CustomResourceDefinition> {
+    vec![
+        cluster_management_addon(),
+        managed_cluster_addon(),
+        addon_deployment_config(),
+        addon_template(),
+    ]
+}
+
+/// Returns the CRD of `ClusterManagementAddOn`, for the hub.
+#[must_use]
+pub fn cluster_management_addon() -> CustomResourceDefinition {
+    let [stored, served] = [
+        addon::v1alpha1::ClusterManagementAddOn::crd(),
+        addon::ClusterManagementAddOn::crd(),
+    ]
+    .map(|crd| {
+        let mut crd = finish_work(crd);
+        // Reading is more lenient than the schema.
+        schema_at(&mut crd, &[]).required = Some(vec!["spec".to_owned()]);
+        crd
+    });
+    converted(stored, served)
+}
+
+/// Returns the CRD of `ManagedClusterAddOn`, for the hub.
+#[must_use]
+pub fn managed_cluster_addon() -> CustomResourceDefinition {
+    let [stored, served] = [
+        addon::v1alpha1::ManagedClusterAddOn::crd(),
+        addon::ManagedClusterAddOn::crd(),
+    ]
+    .map(|crd| {
+        let mut crd = finish_work(crd);
+        schema_at(&mut crd, &[]).required = Some(vec!["spec".to_owned()]);
+        // The core group is written as an empty text.
+        schema_at(&mut crd, &["status", "relatedObjects", "group"]).default = None;
+        crd
+    });
+    converted(stored, served)
+}
+
+/// Returns the CRD of `AddOnDeploymentConfig`, for the hub. Both versions have the same schema, so nothing is converted.
+#[must_use]
+pub fn addon_deployment_config() -> CustomResourceDefinition {
+    let mut served = finish_work(AddOnDeploymentConfig::crd());
+    schema_at(&mut served, &[]).required = Some(vec!["spec".to_owned()]);
+    let mut stored = served.clone();
+    for version in &mut stored.spec.versions {
+        version.name = "v1alpha1".to_owned();
+    }
+    in_two_versions(stored, served)
+}
+
+/// Returns the CRD of `AddOnTemplate`, for the hub.
+#[must_use]
+pub fn addon_template() -> CustomResourceDefinition {
+    let mut crd = finish_work(AddOnTemplate::crd());
+    schema_at(&mut crd, &[]).required = Some(vec!["spec".to_owned()]);
+    // An absent spec is invalid.
+    schema_at(&mut crd, &["spec"]).default = None;
+    crd
+}
+
+/// Joins the CRDs of two versions of a kind. The first is stored.
+fn in_two_versions(
+    mut stored: CustomResourceDefinition,
+    served: CustomResourceDefinition,
+) -> CustomResourceDefinition {
+    let others = served.spec.versions.into_iter().map(|mut version| {
+        version.storage = false;
+        version
+    });
+    stored.spec.versions.extend(others);
+    stored
+}
+
+/// As [`in_two_versions`]; the gate converts objects between them.
+fn converted(
+    stored: CustomResourceDefinition,
+    served: CustomResourceDefinition,
+) -> CustomResourceDefinition {
+    let mut crd = in_two_versions(stored, served);
+    crd.spec.conversion = Some(CustomResourceConversion {
+        strategy: "Webhook".to_owned(),
+        webhook: Some(WebhookConversion {
+            client_config: Some(WebhookClientConfig {
+                service: Some(ServiceReference {
+                    name: GATE_SERVICE.to_owned(),
+                    namespace: HUB_NAMESPACE.to_owned(),
+                    path: Some(CONVERSION_PATH.to_owned()),
+                    port: Some(GATE_PORT),
+                }),
+                ..WebhookClientConfig::default()
+            }),
+            conversion_review_versions: vec!["v1".to_owned(), "v1beta1".to_owned()],
+        }),
+    });
     crd
 }
 

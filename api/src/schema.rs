@@ -85,6 +85,43 @@ pub(crate) struct ClaimRequirement {
     values: Option<Vec<String>>,
 }
 
+/// A taint of nodes that pods tolerate.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct PodToleration {
+    /// The effect of the taint: NoSchedule, PreferNoSchedule or NoExecute. Empty: any effect.
+    effect: Option<String>,
+    /// The key of the taint. Empty, with the operator Exists: any taint.
+    key: Option<String>,
+    /// The comparison with the value of the taint: Equal or Exists. Empty: Equal.
+    operator: Option<String>,
+    /// How many seconds a pod stays on a node with a taint of the effect NoExecute. If absent, it stays.
+    toleration_seconds: Option<i64>,
+    /// The value of the taint, for the operator Equal.
+    value: Option<String>,
+}
+
+/// The resources of a container.
+#[derive(JsonSchema)]
+pub(crate) struct ResourceRequirements {
+    /// The resource claims of the pod that the container uses.
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
+    claims: Option<Vec<ResourceClaim>>,
+    /// The most that the container may use.
+    limits: Option<BTreeMap<String, Quantity>>,
+    /// The least that the container needs.
+    requests: Option<BTreeMap<String, Quantity>>,
+}
+
+/// A resource claim of a pod.
+#[derive(JsonSchema)]
+struct ResourceClaim {
+    /// The name of the claim in the pod.
+    name: String,
+    /// The request of the claim that the container uses. Empty: all of them.
+    request: Option<String>,
+}
+
 /// A point in time, RFC 3339.
 pub(crate) struct Time;
 

@@ -1,12 +1,14 @@
 //! Compares our CRDs with facts about OCM's and SIG-Multicluster's, so that either can replace the other on a running hub.
 
+mod addons;
 mod inventory;
 mod placement;
 mod structure;
 mod work;
 
 use berth_api::crds::{
-    all, cluster_claim, managed_cluster, managed_cluster_set, managed_cluster_set_binding, work,
+    addons, all, cluster_claim, managed_cluster, managed_cluster_set, managed_cluster_set_binding,
+    work,
 };
 use berth_api::groups;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -517,7 +519,7 @@ fn every_field_of_ours_is_described() {
             bare(&property["items"], &path, found);
         }
     }
-    for crd in all().into_iter().chain(work()) {
+    for crd in all().into_iter().chain(work()).chain(addons()) {
         let mut found = Vec::new();
         let root = at(&crd, "");
         assert!(
