@@ -1,0 +1,7 @@
+//! What the hub decides about add-ons, the kinds of `addon.open-cluster-management.io`.
+//!
+//! - [`conversion`] converts ClusterManagementAddOns and ManagedClusterAddOns between v1alpha1 and v1beta1, for the API server.
+//!
+//! This crate contains values and pure functions: no client, no clock, no I/O.
+
+pub mod conversion;
