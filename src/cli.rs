@@ -14,7 +14,7 @@ use clap_complete::Shell;
 #[cfg(feature = "devhub")]
 use crate::demo;
 use crate::feature_gates::{self, Of};
-use crate::{agent, console, controller, hub, placement, webhook_server, work};
+use crate::{addon, agent, console, controller, hub, placement, webhook_server, work};
 
 const COMPLETION: &str = "\
 Examples:
@@ -55,6 +55,7 @@ enum Command {
     Agent(Box<agent::Args>),
     Placement(placement::Args),
     Work(work::Args),
+    Addon(addon::Args),
     #[command(flatten)]
     Admin(berth_admin::Command),
     Console(Box<console::Args>),
@@ -105,6 +106,7 @@ pub(crate) fn run() -> ExitCode {
         Command::Agent(args) => (agent::run(&args), 1),
         Command::Placement(args) => (placement::run(&args), args.failure_code()),
         Command::Work(args) => (work::run(&args), args.failure_code()),
+        Command::Addon(args) => (addon::run(&args).map(|()| ExitCode::SUCCESS), 1),
         // Exit code 1 means denied.
         Command::Review(args) => (decide(&args), 2),
         Command::Policies(args) => (print(&args), 1),
@@ -158,7 +160,7 @@ fn options() -> anyhow::Result<ExitCode> {
 fn words() -> Vec<OsString> {
     let mut words: Vec<_> = env::args_os().collect();
     let name = words.first().map(Path::new).and_then(Path::file_stem);
-    let command = name.filter(|name| *name == "placement" || *name == "work");
+    let command = name.filter(|name| *name == "placement" || *name == "work" || *name == "addon");
     if let Some(command) = command.map(OsString::from) {
         words.insert(1, command);
     } else if name.is_some_and(|name| name == "registration")

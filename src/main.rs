@@ -1,5 +1,6 @@
 //! The `berth` binary: arguments and wiring.
 
+mod addon;
 mod agent;
 mod certificates;
 mod cli;

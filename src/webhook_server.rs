@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
+use berth_api::crds::CONVERSION_PATH;
 use berth_certs::client_auth::ClientAuth;
 use berth_certs::folder::Folder;
 use berth_certs::issue::write_self_signed;
@@ -131,6 +132,19 @@ pub(crate) fn run_for_work(args: &Args) -> anyhow::Result<()> {
         .run(Builder::new_multi_thread(), serve(args, Of::WorkWebhooks))
 }
 
+/// Serves the conversion of add-ons alone, which asks no hub.
+pub(crate) fn run_for_addons(args: &GateArgs) -> anyhow::Result<()> {
+    args.common.run(Builder::new_multi_thread(), async {
+        let decides = async || converts(args).await;
+        let prepared = Prepared::new(args, FeatureGates::default(), None, decides).await?;
+        let prepared = prepared.converting();
+        signals::stop_orderly(", without draining", async |stop| {
+            prepared.run(None, stop).await
+        })
+        .await
+    })
+}
+
 async fn serve(args: &Args, of: Of) -> anyhow::Result<()> {
     let gates = feature_gates::parse(&args.feature_gates, of)?;
     for warning in &gates.warnings {
@@ -155,6 +169,7 @@ pub(crate) type Decides = (Arc<dyn Answerer>, Option<OnHub>);
 pub(crate) struct Prepared {
     gate: Gate,
     webhooks: &'static [Webhook],
+    converts: bool,
     metrics_port: Option<TcpListener>,
     health_port: Option<TcpListener>,
     metrics: Metrics,
@@ -274,6 +289,7 @@ impl Prepared {
         Ok(Self {
             gate: Gate::new(answerer, settings),
             webhooks: &Webhook::ALL,
+            converts: true,
             metrics_port,
             health_port,
             metrics,
@@ -285,7 +301,19 @@ impl Prepared {
 
     /// Serves these webhooks alone.
     fn with(self, webhooks: &'static [Webhook]) -> Self {
-        Self { webhooks, ..self }
+        Self {
+            webhooks,
+            converts: false,
+            ..self
+        }
+    }
+
+    /// Serves the conversion of add-ons alone.
+    fn converting(self) -> Self {
+        Self {
+            webhooks: &[],
+            ..self
+        }
     }
 
     /// Returns the registry of the metrics.
@@ -319,7 +347,8 @@ impl Prepared {
                 if self_signed {
                     let port = open.webhooks.local_addr()?.port();
                     // An error of standard output does not stop the gate.
-                    let _ = tell_how_to_use(&folder, port, addresses.metrics, self.webhooks);
+                    let served = (self.webhooks, self.converts);
+                    let _ = tell_how_to_use(&folder, port, addresses.metrics, served);
                 }
                 let opening = Opening::at_once(open.webhooks, open.tls);
                 (opening, None, Some(certificates))
@@ -350,6 +379,7 @@ impl Prepared {
         let server = Server {
             gate: self.gate,
             webhooks: self.webhooks,
+            converts: self.converts,
             opening,
             metrics_port: self.metrics_port,
             health_port: self.health_port,
@@ -494,11 +524,24 @@ async fn decides(args: &Args) -> anyhow::Result<Decides> {
     Ok((Arc::new(FilesAnswerer::new(files)), None))
 }
 
+/// Only the certificate of a Secret needs a hub.
+async fn converts(args: &GateArgs) -> anyhow::Result<Decides> {
+    let answerer = Arc::new(FilesAnswerer::new(HubFiles::default()));
+    let hub = match args.source.source() {
+        Source::Folder => None,
+        Source::Secret => Some(OnHub {
+            api: args.common.hub().await?,
+            namespace: install_namespace(),
+        }),
+    };
+    Ok((answerer, hub))
+}
+
 fn tell_how_to_use(
     folder: &Path,
     port: u16,
     metrics: Option<SocketAddr>,
-    webhooks: &[Webhook],
+    (webhooks, converts): (&[Webhook], bool),
 ) -> io::Result<()> {
     let mut out = io::stdout().lock();
     writeln!(
@@ -506,19 +549,11 @@ fn tell_how_to_use(
         "The gate is serving. Its certificate authority: {}/ca.crt",
         folder.display()
     )?;
-    writeln!(out, "Send it an AdmissionReview:\n")?;
-    for webhook in webhooks.iter().map(|it| shipped(*it)) {
-        let path = webhook.path;
-        writeln!(
-            out,
-            "  # {} {}",
-            if webhook.mutates {
-                "defaults of a"
-            } else {
-                "may this be written: a"
-            },
-            webhook.kind
-        )?;
+    if !webhooks.is_empty() {
+        writeln!(out, "Send it an AdmissionReview:\n")?;
+    }
+    let mut tell = |purpose: &str, path: &str| {
+        writeln!(out, "  # {purpose}")?;
         writeln!(
             out,
             "  curl --cacert {}/ca.crt -H 'Content-Type: application/json' \\",
@@ -527,6 +562,20 @@ fn tell_how_to_use(
         writeln!(
             out,
             "    --data @REVIEW.json https://127.0.0.1:{port}{path}"
+        )
+    };
+    for webhook in webhooks.iter().map(|it| shipped(*it)) {
+        let purpose = if webhook.mutates {
+            "defaults of a"
+        } else {
+            "may this be written: a"
+        };
+        tell(&format!("{purpose} {}", webhook.kind), webhook.path)?;
+    }
+    if converts {
+        tell(
+            "add-ons in another version (a ConversionReview)",
+            CONVERSION_PATH,
         )?;
     }
     if let Some(address) = metrics {

@@ -3,6 +3,7 @@
 mod bodies;
 mod connections;
 mod content;
+mod conversions;
 mod floods;
 mod hub_files;
 mod memory;

@@ -12,6 +12,7 @@ mod bindings;
 mod certificate_requests;
 mod certificates;
 mod content;
+mod conversion;
 mod default_set;
 mod dry_run;
 mod feature_gates;

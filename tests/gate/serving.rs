@@ -1,6 +1,7 @@
 //! A server from start to end: readiness, metrics, TLS versions, certificates that change, and the drain.
 
 mod certificates;
+pub(crate) mod conversion;
 mod drain;
 mod health;
 mod limits;

@@ -9,6 +9,8 @@ use axum::body::{Body, Bytes};
 use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
+use berth_addons_core::conversion::{self, Conversion, Kind};
+use berth_api::crds::CONVERSION_PATH;
 use berth_review::{Gate, Refusal, RefusalKind, Verdict, Webhook, decoding_costs};
 use berth_rules::display::{Logged, Plain, Quoted, cut_bytes};
 use berth_rules::{DecisionOutcome, NO_DENIAL};
@@ -22,7 +24,7 @@ use prometheus::IntGauge;
 use tokio::time::{Instant, timeout_at};
 
 use crate::lane::Lane;
-use crate::metrics::RequestMetrics;
+use crate::metrics::{ConversionOutcome, RequestMetrics};
 use crate::table::shipped;
 use crate::{Limits, Metrics};
 
@@ -47,17 +49,23 @@ pub struct App {
     draining: AtomicBool,
 }
 
-/// The routes of the gate: `POST` of an AdmissionReview to the path of each of these webhooks.
-pub fn router(app: &Arc<App>, webhooks: &'static [Webhook]) -> Router {
+/// The routes of the gate: `POST` of an AdmissionReview to the path of each of these webhooks, and of a ConversionReview of add-ons if it
+/// converts them.
+pub fn router(app: &Arc<App>, webhooks: &'static [Webhook], converts: bool) -> Router {
     let mut router = Router::new();
     for webhook in webhooks.iter().copied() {
         let app = Arc::clone(app);
         let respond = move |request: Request| async move { app.respond(webhook, request).await };
         router = router.route(shipped(webhook).path, post(respond));
     }
+    if converts {
+        let app = Arc::clone(app);
+        let convert = move |request: Request| async move { app.convert(request).await };
+        router = router.route(CONVERSION_PATH, post(convert));
+    }
     router
         .method_not_allowed_fallback(method_not_allowed)
-        .fallback(async |uri: Uri| not_found(&uri, webhooks))
+        .fallback(async move |uri: Uri| not_found(&uri, webhooks, converts))
 }
 
 impl App {
@@ -86,6 +94,70 @@ impl App {
         let version = request.version();
         let body = self.review(webhook, request, begun);
         self.counted(metrics, version, begun, body).await
+    }
+
+    async fn convert(&self, request: Request) -> Response {
+        let begun = Instant::now();
+        let metrics = &self.metrics.conversion.requests;
+        let version = request.version();
+        let body = async {
+            let (conversion, outcome) = self.conversion(request, begun).await;
+            self.metrics.conversion.decided(conversion.kind, outcome);
+            if let Err(message) = &conversion.result {
+                tracing::warn!(
+                    kind = conversion.kind.map_or("", Kind::as_str),
+                    outcome = outcome.as_str(),
+                    error = cut_bytes(message, LONGEST_MESSAGE),
+                    "add-ons are not converted: clients cannot read or write them in another version"
+                );
+            }
+            conversion.json
+        };
+        self.counted(metrics, version, begun, body).await
+    }
+
+    async fn conversion(
+        &self,
+        request: Request,
+        begun: Instant,
+    ) -> (Conversion, ConversionOutcome) {
+        let admitted = match self.admit(request, begun, conversion::costs).await {
+            Ok(admitted) => admitted,
+            Err(NotAdmitted { beginning, refusal }) => {
+                let outcome = match refusal.kind.outcome() {
+                    "malformed" => ConversionOutcome::Failed,
+                    _ => ConversionOutcome::Undecided,
+                };
+                return (conversion::refuse(&beginning, refusal.message), outcome);
+            }
+        };
+        let Admitted {
+            received, deadline, ..
+        } = admitted;
+        let conversion = if received.is_large() {
+            let beginning = received.beginning().to_vec();
+            let converted = self.lane.run(async move {
+                // The share of the memory is held until the response is made.
+                conversion::respond(&received.bytes)
+            });
+            match timeout_at(deadline, converted).await {
+                Ok(Some(conversion)) => conversion,
+                Ok(None) | Err(_) => {
+                    let message = "other large reviews took too long: try again".to_owned();
+                    return (
+                        conversion::refuse(&beginning, message),
+                        ConversionOutcome::Undecided,
+                    );
+                }
+            }
+        } else {
+            conversion::respond(&received.bytes)
+        };
+        let outcome = match conversion.result {
+            Ok(_) => ConversionOutcome::Converted,
+            Err(_) => ConversionOutcome::Failed,
+        };
+        (conversion, outcome)
     }
 
     /// Returns a response of HTTP status 200, and counts the request.
@@ -345,14 +417,19 @@ impl Drop for Deciding<'_> {
     }
 }
 
-async fn method_not_allowed(method: Method) -> Response {
+async fn method_not_allowed(method: Method, uri: Uri) -> Response {
     let method = cut_bytes(method.as_str(), LONGEST_VALUE);
-    let text = format!("{method} is not served here: POST an AdmissionReview\n");
+    let review = match uri.path() {
+        CONVERSION_PATH => "a ConversionReview",
+        _ => "an AdmissionReview",
+    };
+    let text = format!("{method} is not served here: POST {review}\n");
     (StatusCode::METHOD_NOT_ALLOWED, [(ALLOW, "POST")], text).into_response()
 }
 
-fn not_found(uri: &Uri, webhooks: &[Webhook]) -> Response {
-    let paths: Vec<_> = webhooks.iter().map(|it| shipped(*it).path).collect();
+fn not_found(uri: &Uri, webhooks: &[Webhook], converts: bool) -> Response {
+    let mut paths: Vec<_> = webhooks.iter().map(|it| shipped(*it).path).collect();
+    paths.extend(converts.then_some(CONVERSION_PATH));
     let paths = paths.join("\n");
     let path = Quoted(uri.path());
     (

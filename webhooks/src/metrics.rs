@@ -5,6 +5,8 @@
 use std::time::Duration;
 
 use crate::table::shipped;
+use berth_addons_core::conversion::Kind;
+use berth_api::crds::CONVERSION_PATH;
 use berth_certs::serving::{Part, ReloadOutcome};
 use berth_review::{Verdict, Webhook};
 use berth_rules::{Answer, Question, Requirement};
@@ -25,6 +27,7 @@ const SECONDS: [f64; 16] = [
 pub struct Metrics {
     registry: Registry,
     webhooks: Vec<WebhookMetrics>,
+    pub(crate) conversion: ConversionMetrics,
     decisions: IntCounterVec,
     checks: IntCounterVec,
     check_seconds: HistogramVec,
@@ -48,6 +51,23 @@ pub(crate) struct RequestMetrics {
     pub(crate) requests: IntCounter,
     pub(crate) in_flight: IntGauge,
     pub(crate) seconds: Histogram,
+}
+
+/// The metrics of the conversion of add-ons.
+#[derive(Clone, Debug)]
+pub(crate) struct ConversionMetrics {
+    pub(crate) requests: RequestMetrics,
+    reviews: IntCounterVec,
+}
+
+/// What came of a ConversionReview: a closed list, for metrics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ConversionOutcome {
+    Converted,
+    /// An object or the review is invalid.
+    Failed,
+    /// The gate lacks memory or time.
+    Undecided,
 }
 
 impl Default for Metrics {
@@ -114,8 +134,24 @@ impl Metrics {
             }
         }
         process(&registry);
+        let reviews = counters(
+            &registry,
+            "berth_conversion_reviews_total",
+            "ConversionReviews of add-ons, by the kind of the objects (empty if it could not be read) and the outcome \
+             (converted, failed, undecided).",
+            &["kind", "outcome"],
+        );
+        for kind in Kind::ALL {
+            for outcome in ConversionOutcome::ALL {
+                reviews.with_label_values(&[kind.as_str(), outcome.as_str()]);
+            }
+        }
         Self {
             webhooks,
+            conversion: ConversionMetrics {
+                requests: of_path(CONVERSION_PATH),
+                reviews,
+            },
             decisions,
             checks,
             check_seconds: histograms(
@@ -204,5 +240,28 @@ impl Metrics {
         self.check_seconds
             .with_label_values(&[requirement])
             .observe(took.as_secs_f64());
+    }
+}
+
+// === impl ConversionMetrics ===
+
+impl ConversionMetrics {
+    pub(crate) fn decided(&self, kind: Option<Kind>, outcome: ConversionOutcome) {
+        let labels = [kind.map_or("", Kind::as_str), outcome.as_str()];
+        self.reviews.with_label_values(&labels).inc();
+    }
+}
+
+// === impl ConversionOutcome ===
+
+impl ConversionOutcome {
+    const ALL: [Self; 3] = [Self::Converted, Self::Failed, Self::Undecided];
+
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Converted => "converted",
+            Self::Failed => "failed",
+            Self::Undecided => "undecided",
+        }
     }
 }

@@ -30,6 +30,8 @@ pub struct Server {
     pub gate: Gate,
     /// The webhooks that are served.
     pub webhooks: &'static [Webhook],
+    /// Converts add-ons between their versions, too.
+    pub converts: bool,
     /// The port and the certificate of the webhooks.
     pub opening: Opening,
     /// The port for metrics, in plain HTTP; `None` turns it off.
@@ -165,7 +167,7 @@ impl Server {
             }
         };
         self.metrics.certificate.serves(&tls);
-        let router = router(&app, self.webhooks);
+        let router = router(&app, self.webhooks, self.converts);
         let listener = Listener::new(
             webhooks,
             Some(Tls::from(Arc::clone(&tls))),

@@ -117,6 +117,7 @@ impl Running {
                 },
             ),
             webhooks: &Webhook::ALL,
+            converts: true,
             opening: Opening::at_once(webhooks, Arc::new(tls)),
             metrics_port: Some(metrics_port),
             health_port: None,

@@ -106,6 +106,7 @@ impl Setup {
         let server = Server {
             gate: Gate::new(self.answerer, FeatureGates::default()),
             webhooks: &Webhook::ALL,
+            converts: true,
             opening: Opening::at_once(webhooks, Arc::clone(&tls)),
             metrics_port: None,
             health_port: Some(health_port),

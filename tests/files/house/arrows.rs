@@ -31,6 +31,7 @@ const MAY_USE: [(&str, &[&str]); 24] = [
             "manifests",
             "kit/serve",
             "webhooks/review",
+            "addons/core",
         ],
     ),
     // Controllers.

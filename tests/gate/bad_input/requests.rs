@@ -1,5 +1,6 @@
 //! HTTP requests that an API server would not send: by size, content type, method and path.
 
+use berth_api::crds::CONVERSION_PATH;
 use berth_review::Webhook;
 use berth_webhooks::LARGEST_BODY;
 use berth_webhooks::shipped;
@@ -90,6 +91,11 @@ async fn other_methods_and_paths_are_told_what_there_is() {
         let text = format!("{method} is not served here: POST an AdmissionReview\n");
         assert_eq!(answer.body(), text.as_bytes());
     }
+    let request = Request::get(CONVERSION_PATH).header("host", "localhost");
+    let answer = gate.send(request.body(Full::default()).unwrap()).await;
+    assert_eq!(answer.status(), StatusCode::METHOD_NOT_ALLOWED);
+    let expected = "GET is not served here: POST a ConversionReview\n";
+    assert_eq!(answer.body(), expected.as_bytes());
     for path in [
         "/",
         "/validate",
@@ -99,7 +105,9 @@ async fn other_methods_and_paths_are_told_what_there_is() {
         let answer = gate.send(post(path, text())).await;
         assert_eq!(answer.status(), StatusCode::NOT_FOUND, "{path}");
         let paths = Webhook::ALL.map(|webhook| shipped(webhook).path).join("\n");
-        let text = format!("nothing is served under {path:?}; the webhooks are:\n{paths}\n");
+        let text = format!(
+            "nothing is served under {path:?}; the webhooks are:\n{paths}\n{CONVERSION_PATH}\n"
+        );
         assert_eq!(answer.body(), text.as_bytes());
     }
     assert_eq!(gate.review(PATH, text()).await["response"]["allowed"], true);

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use berth_api::crds::CONVERSION_PATH;
 use berth_manifests::webhooks::MUTATE_CLUSTER;
 use berth_webhooks::Limits;
 use jiff::Timestamp;
@@ -14,13 +15,18 @@ use berth_testkit::reviews::{PATH, asking, text, with};
 use berth_testkit::{Gate, post};
 
 /// Name, type and labels of every metric. Those of the process are the system's to have.
-const METRICS: [(&str, &str, &[&str]); 14] = [
+const METRICS: [(&str, &str, &[&str]); 15] = [
     (
         "berth_admission_decisions_total",
         "counter",
         &["kind", "operation", "outcome", "reason"],
     ),
     ("berth_build_info", "gauge", &["version"]),
+    (
+        "berth_conversion_reviews_total",
+        "counter",
+        &["kind", "outcome"],
+    ),
     ("berth_draining", "gauge", &[]),
     (
         "berth_requirement_check_duration_seconds",
@@ -160,6 +166,7 @@ async fn what_happens_is_counted_once() {
     }
     let mutate = MUTATE_CLUSTER.path;
     gate.review(mutate, text()).await;
+    gate.review(CONVERSION_PATH, "{}").await;
     gate.send(post("/elsewhere", text())).await;
     let mut plain = TcpStream::connect(("127.0.0.1", gate.port)).await.unwrap();
     plain.write_all(b"GET / HTTP/1.1\r\n\r\n").await.unwrap();
@@ -202,6 +209,16 @@ async fn what_happens_is_counted_once() {
             format!(r#"controller_runtime_webhook_requests_in_flight{{webhook="{PATH}"}}"#),
             0.0,
         ),
+        (
+            format!(
+                r#"controller_runtime_webhook_requests_total{{code="200",webhook="{CONVERSION_PATH}"}}"#
+            ),
+            1.0,
+        ),
+        (
+            r#"berth_conversion_reviews_total{kind="",outcome="failed"}"#.to_owned(),
+            1.0,
+        ),
         (decision("UPDATE", "allowed", ""), 4.0),
         (decision("UPDATE", "denied", "accept"), 1.0),
         (decision("", "malformed", "undecodable"), 2.0),
@@ -219,7 +236,7 @@ async fn what_happens_is_counted_once() {
         ),
         (
             r#"berth_tls_handshakes_total{outcome="completed"}"#.to_owned(),
-            8.0,
+            9.0,
         ),
         (
             r#"berth_tls_handshakes_total{outcome="plain-http"}"#.to_owned(),

@@ -47,6 +47,7 @@ impl Gate {
                 FeatureGates::default(),
             ),
             webhooks: &Webhook::ALL,
+            converts: true,
             opening: Opening::at_once(webhooks, Arc::new(tls)),
             metrics_port: None,
             health_port: None,

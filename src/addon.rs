@@ -1,0 +1,44 @@
+//! `berth addon`: what runs add-ons, with the names and the flags of OCM's.
+
+use clap::Subcommand;
+
+use crate::webhook_server::{self, GateArgs};
+
+const WEBHOOK_EXAMPLES: &str = "\
+Examples:
+  # In a pod, as OCM's operator starts it (the executable is also at /addon)
+  berth addon webhook-server --port=9443 --certdir=/certs
+
+  # On this host, with a self-signed certificate
+  berth addon webhook-server --self-signed --bind-address 127.0.0.1
+
+Signals: the first SIGTERM or SIGINT drains connections and stops the process; the second one stops it immediately.";
+
+/// Run what add-ons need on the hub
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Serve the conversion webhook of ClusterManagementAddOns and ManagedClusterAddOns
+    ///
+    /// Converts them between v1alpha1 and v1beta1, as OCM's add-on webhook. 'berth webhook-server' serves this webhook beside all others. It asks no hub, so its account needs no permission, unless the certificate comes from a Secret.
+    #[command(
+        after_help = WEBHOOK_EXAMPLES,
+        args_override_self = true,
+        // They are for reviews.
+        mut_arg("manifest_limit", |arg| arg.hide(true)),
+        mut_arg("reserved_prefixes", |arg| arg.hide(true))
+    )]
+    WebhookServer(Box<GateArgs>),
+}
+
+/// Serves until a signal, and returns after connections have drained.
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    match &args.command {
+        Command::WebhookServer(args) => webhook_server::run_for_addons(args),
+    }
+}
