@@ -166,10 +166,12 @@ fn a_port_that_is_taken_is_an_error_that_names_it() {
 fn the_hub_stays_up_for_commands_that_can_be_pasted_until_it_is_told_to_stop() {
     for signal in [Signal::INT, Signal::TERM] {
         let temporary = TempDir::new().unwrap();
-        let mut child = demo(temporary.path(), &[]).spawn().unwrap();
+        let mut command = demo(temporary.path(), &[]);
+        let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
         let (said, mut rest) = until_people_are_introduced(&mut child);
         let (host, code) = console(&mut rest);
         assert_eq!(signs_in(&host, &code), "ada");
+        what_is_typed_is_done(&mut child, &mut rest);
         let commands: Vec<_> = said
             .lines()
             .filter_map(|line| line.strip_prefix("  "))
@@ -189,6 +191,34 @@ fn the_hub_stays_up_for_commands_that_can_be_pasted_until_it_is_told_to_stop() {
         // The console has ended with the demo.
         assert!(TcpStream::connect(&host).is_err());
     }
+}
+
+/// Types lines, and compares the next line that each prints.
+fn what_is_typed_is_done(child: &mut Child, lines: &mut impl BufRead) {
+    let mut next = || {
+        let mut line = String::new();
+        while line.trim().is_empty() {
+            line.clear();
+            assert_ne!(lines.read_line(&mut line).unwrap(), 0, "it has ended");
+        }
+        line.trim().to_owned()
+    };
+    let told = "It signs one browser in, within 2 minutes. Enter prints another address, Ctrl-C ends the console.";
+    assert_eq!(next(), told);
+    let unknown = "\"start c4\" is not known. Type \"stop NAME\" or \"start NAME\" for the agent of a cluster (c1, c2, c3), or only Enter for another address.";
+    for (typed, said) in [
+        ("stop c3", "The agent of c3 has stopped."),
+        ("stop c3", "The agent of c3 has stopped."),
+        ("start c3", "The agent of c3 runs."),
+        ("start c3", "The agent of c3 runs."),
+        ("start c4", unknown),
+    ] {
+        writeln!(child.stdin.as_ref().unwrap(), "{typed}").unwrap();
+        assert_eq!(next(), said);
+    }
+    writeln!(child.stdin.as_ref().unwrap()).unwrap();
+    assert!(next().starts_with("http://127.0.0.1:"));
+    assert_eq!(next(), told);
 }
 
 /// The host and the one-time code of the console's address, which is printed last.

@@ -77,7 +77,7 @@ impl Screen {
 }
 
 /// These names as words, such as "c1, c2 and c3".
-pub(super) fn and(names: &[&str]) -> String {
+fn and(names: &[&str]) -> String {
     match names {
         [] => String::new(),
         [name] => (*name).to_owned(),

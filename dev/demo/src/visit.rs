@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use crate::act::KUBECONFIG;
 use crate::managed::{GUEST, Happening};
 use crate::request::{self, Answer};
-use crate::text::{Screen, and};
+use crate::text::Screen;
 use crate::{Stage, users};
 
 const PATH: &str = "/apis/cluster.open-cluster-management.io/v1/managedclusters/c3";
@@ -75,9 +75,9 @@ async fn look(stage: &mut Stage, screen: &Screen, console: &mut Served) -> anyho
                 })?;
             }
             Typed::Unknown => screen.say(&format!(
-                "{} is not known. Type \"stop NAME\" or \"start NAME\" for the agent of {}, or only Enter for another address.",
+                "{} is not known. Type \"stop NAME\" or \"start NAME\" for the agent of a cluster ({}), or only Enter for another address.",
                 Quoted(&line),
-                and(&clusters)
+                clusters.join(", ")
             ))?,
         }
     }
