@@ -176,7 +176,7 @@ async fn each_step_is_approved_by_its_number_and_template() {
         house.once(&set, words, is).await
     };
     waits(&format!(
-        "1 clusters wait for an approval: {c1}; approve with"
+        "1 cluster waits for an approval: {c1}; approve with"
     ))
     .await;
     let works = async || {
@@ -198,7 +198,7 @@ async fn each_step_is_approved_by_its_number_and_template() {
     );
     assert!(
         shown.stderr.starts_with(&format!(
-            "of placement app, 1 clusters wait for an approval: {c1}; "
+            "of placement app, 1 cluster waits for an approval: {c1}; "
         )),
         "{shown:?}"
     );
@@ -217,7 +217,7 @@ async fn each_step_is_approved_by_its_number_and_template() {
     let patch = json!({"spec": {"manifestWorkTemplate": template("2")}});
     house.admin.merge(&set, &patch).await.unwrap().ok();
     waits(&format!(
-        "1 clusters wait for an approval: {c1}; approve with"
+        "1 cluster waits for an approval: {c1}; approve with"
     ))
     .await;
     let path =

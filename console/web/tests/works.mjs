@@ -77,7 +77,7 @@ async function rollsOut(page) {
   await looks(page, "replicaset-waits");
   await page.getByRole("button", { name: "Approve web" }).click();
   await said(page, "Nothing is changed yet.");
-  await said(page, `of placement app, 1 clusters wait for an approval: ${C1}`);
+  await said(page, `of placement app, 1 cluster waits for an approval: ${C1}`);
   await looks(page, "approve");
   await page.getByRole("button", { name: "Approve now" }).click();
   await said(page, "Done:");

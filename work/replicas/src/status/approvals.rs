@@ -18,6 +18,13 @@ pub(crate) struct Waiting {
     pub(crate) count: usize,
 }
 
+fn wait(clusters: usize) -> String {
+    match clusters {
+        1 => "1 cluster waits".to_owned(),
+        clusters => format!("{clusters} clusters wait"),
+    }
+}
+
 // === impl Report ===
 
 impl Report<'_> {
@@ -28,7 +35,7 @@ impl Report<'_> {
     }
 
     pub(super) fn waits(&self) -> String {
-        format!("{} clusters wait for an approval", self.waiting())
+        format!("{} for an approval", wait(self.waiting()))
     }
 
     /// Which clusters wait for an approval, and how to give it. The offer of an approval is the end of the message, and whole.
@@ -42,8 +49,8 @@ impl Report<'_> {
         for (placement, waiting) in waiting.clone() {
             let names: Vec<_> = waiting.clusters.iter().map(String::as_str).collect();
             message.push_str(&format!(
-                "of placement {placement}, {} clusters wait for an approval: {}; ",
-                names.len(),
+                "of placement {placement}, {} for an approval: {}; ",
+                wait(names.len()),
                 first(&names, NAMED_WAITING)
             ));
         }

@@ -191,7 +191,7 @@ fn placements_are_approved_together_and_count_apart() {
 #[test]
 fn a_step_that_waits_has_one_event() {
     let mut hub = hub(&progressive(1), &["c1", "c2"]);
-    let waits = "Normal ApprovalPending: 1 clusters wait for an approval";
+    let waits = "Normal ApprovalPending: 1 cluster waits for an approval";
     assert_eq!(hub.events(), [waits]);
     hub.set["metadata"]["labels"] = json!({"a": "b"});
     hub.settle();
