@@ -35,7 +35,9 @@ function All({ it }: { it: FleetAnswer }) {
       <Tiles it={it} />
       <section aria-labelledby="needs">
         <h2 id="needs">What needs you</h2>
-        {it.needs.length === 0 && <p class="calm">Nothing. All clusters that are accepted report, and nobody waits.</p>}
+        {it.needs.length === 0 && (
+          <p class="calm">{it.notes.length === 0 ? "Nothing. All clusters that are accepted report, and nobody waits." : "Nothing among what you may see."}</p>
+        )}
         <ul class="needs">
           {it.needs.map((need) => (
             <OneNeed key={need.text + need.link} need={need} />
