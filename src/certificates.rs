@@ -6,13 +6,19 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use berth_certs::managed::{Observer, Policy};
 use berth_hub::HubApi;
-use berth_keeper::{Election, Managed, Place, Registration, Settings};
+use berth_keeper::{Election, Managed, Place, Registration, RegistrationKind, Settings};
 use berth_manifests::webhooks::WEBHOOKS;
 use clap::ValueEnum;
 use jiff::SignedDuration;
 
 use crate::common::valid;
 use crate::leading::Elections;
+
+/// The CustomResourceDefinitions whose objects the gate converts, if they name it.
+const CONVERTED: [&str; 2] = [
+    "clustermanagementaddons.addon.open-cluster-management.io",
+    "managedclusteraddons.addon.open-cluster-management.io",
+];
 
 /// The source of the gate's certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -160,13 +166,20 @@ impl KeeperArgs {
         policy
             .validate()
             .context("--certificate-names, --ca-validity, --leaf-validity, --ca-settle")?;
-        let registrations = WEBHOOKS.iter().map(|webhook| Registration {
-            mutates: webhook.mutates,
+        let webhooks = WEBHOOKS.iter().map(|webhook| Registration {
+            kind: match webhook.mutates {
+                true => RegistrationKind::Mutating,
+                false => RegistrationKind::Validating,
+            },
             name: webhook.name.to_owned(),
+        });
+        let conversions = CONVERTED.map(|name| Registration {
+            kind: RegistrationKind::Conversion,
+            name: name.to_owned(),
         });
         let settings = Settings {
             identity: berth_lease::identity(None).name().to_owned(),
-            registrations: registrations.collect(),
+            registrations: webhooks.chain(conversions).collect(),
             policy,
         };
         let (on, elections) = elections.on();

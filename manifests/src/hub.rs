@@ -172,7 +172,8 @@ impl Hub {
         let Some(role) = self.foundation.iter_mut().find(is_role) else {
             return;
         };
-        for rule in role["rules"].as_array_mut().into_iter().flatten() {
+        let rules = role["rules"].as_array_mut().into_iter().flatten();
+        for rule in rules.filter(|it| it["apiGroups"] == json!(["admissionregistration.k8s.io"])) {
             rule["verbs"] = json!(["get", "list", "watch"]);
         }
         let validators = &CLUSTER_VALIDATORS.documents()[0]["metadata"]["name"];

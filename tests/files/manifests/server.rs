@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use berth_api::crds::addons;
 use berth_lifecycle_core::config::Config;
 use berth_lifecycle_core::{names, roles};
 use berth_policies::installed::PolicyName;
@@ -322,6 +323,13 @@ fn the_roles_of_the_certificate_grant_what_reading_and_keeping_it_takes_and_no_m
         for verb in ["get", "list", "watch", "patch"] {
             let name = shipped(webhook).name;
             needed.insert(format!("{verb} admissionregistration.k8s.io/{kind} {name}"));
+        }
+    }
+    for crd in addons().iter().filter(|it| it.spec.conversion.is_some()) {
+        for verb in ["get", "list", "watch", "patch"] {
+            let name = crd.metadata.name.as_deref().expect("a CRD has a name");
+            let resource = "apiextensions.k8s.io/customresourcedefinitions";
+            needed.insert(format!("{verb} {resource} {name}"));
         }
     }
     assert_eq!(granted, needed);

@@ -1,13 +1,21 @@
 //! Add-ons in both versions, on a real kube-apiserver that calls the gate to convert them.
 
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use berth_api::crds::{self, CONVERSION_PATH};
 use berth_api::labels::ADDON_INSTALL_NAMESPACE;
+use berth_certs::issue::Authority;
+use jiff::Timestamp;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceDefinition, WebhookClientConfig,
 };
 use serde_json::{Value, json};
 
-use berth_testkit::cluster::{Cluster, Person, fresh, kubectl_is_there, say_skipped};
+use berth_testkit::cluster::{Cluster, Person, fresh, kubectl_is_there, path_of, say_skipped};
+use berth_testkit::guarded::AS_FROM_AFAR;
+use berth_testkit::managed::World;
 use berth_testkit::{Gate, eventually, when};
 
 use crate::serving::conversion::alone;
@@ -315,4 +323,72 @@ async fn addons_of_an_older_hub_are_read_in_the_new_version() {
         when(answer, |it| it.code == 200)
     })
     .await;
+}
+
+/// The CA of a managed certificate, in a CustomResourceDefinition that names the gate; another one keeps its own.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_bundle_of_a_managed_certificate_is_published_in_definitions_that_name_the_gate() {
+    let world = World::new().await;
+    if !world.hub.only_real("devhub calls no conversion webhook") {
+        return;
+    }
+    let _serving = tokio::join!(world.gate(&[]), world.keeper(&[]));
+    world.until_verified().await;
+    let at_url = |mut crd: CustomResourceDefinition, url: String, bundle: Option<&str>| {
+        let conversion = crd.spec.conversion.as_mut().unwrap();
+        conversion.webhook.as_mut().unwrap().client_config = Some(WebhookClientConfig {
+            ca_bundle: bundle.map(|it| k8s_openapi::ByteString(it.as_bytes().to_vec())),
+            url: Some(url),
+            service: None,
+        });
+        serde_json::to_value(crd).unwrap()
+    };
+    let port = world.balancer.port;
+    let ours = format!("https://{AS_FROM_AFAR}:{port}{CONVERSION_PATH}");
+    let others = "https://addons.example.com/convert".to_owned();
+    let authority = Authority::new("another", Duration::from_secs(3600), Timestamp::now()).unwrap();
+    let bundle = Some(authority.certificate_pem());
+    let kinds = [
+        at_url(crds::managed_cluster_addon(), ours, None),
+        at_url(crds::cluster_management_addon(), others, bundle),
+    ];
+    world.hub.apply(&kinds).await;
+    let bundle_of = async |kind: &Value| {
+        let crd = world.get(&path_of(kind)).await;
+        let bundle = &crd["spec"]["conversion"]["webhook"]["clientConfig"]["caBundle"];
+        let bundle = STANDARD
+            .decode(bundle.as_str().unwrap_or_default())
+            .unwrap();
+        String::from_utf8(bundle).unwrap()
+    };
+    let ca = world.stored("ca.crt").await;
+    eventually("the bundle is published", async || {
+        when(bundle_of(&kinds[0]).await, |it| *it == ca)
+    })
+    .await;
+    let name = fresh("managed");
+    let path = addon("default", &name);
+    let old = object("v1alpha1", "ManagedClusterAddOn", &name, &json!({}));
+    let created = world.admin.post(&collection("v1alpha1", &path), &old).await;
+    created.unwrap().ok();
+    eventually("it is converted", async || {
+        let answer = world.admin.get(&at("v1beta1", &path)).await.unwrap();
+        when(answer, |it| it.code == 200)
+    })
+    .await;
+    // A bundle that somebody spoilt is mended.
+    let spoilt = json!({"spec": {"conversion": {"webhook": {"clientConfig": {"caBundle": null}}}}});
+    let patched = world.admin.merge(&path_of(&kinds[0]), &spoilt).await;
+    patched.unwrap().ok();
+    eventually("the bundle is mended", async || {
+        when(bundle_of(&kinds[0]).await, |it| *it == ca)
+    })
+    .await;
+    assert_eq!(Some(&*bundle_of(&kinds[1]).await), bundle);
+    // Another test may use the hub.
+    for kind in &kinds {
+        let path = path_of(kind);
+        world.admin.delete(&path).await.unwrap().ok();
+        world.admin.gone(&path).await;
+    }
 }

@@ -70,12 +70,13 @@ impl Absent {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::settings::RegistrationKind;
 
     #[tokio::test(start_paused = true)]
     async fn a_missing_registration_is_waited_for_as_long_as_it_settles() {
         let settle = Duration::from_secs(60);
         let registration = |name: &str| Registration {
-            mutates: false,
+            kind: RegistrationKind::Validating,
             name: name.to_owned(),
         };
         let (one, two) = (registration("one"), registration("two"));

@@ -1,5 +1,6 @@
 //! Finds out if a webhook server runs that API servers trust by the registrations.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use futures::future::join_all;
@@ -8,6 +9,7 @@ use serde_json::Value;
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
+use berth_certs::managed::Policy;
 use berth_certs::served::{Bundle, judge, seen_at};
 
 /// The longest time for a try. An API server does not wait much longer.
@@ -49,6 +51,14 @@ impl Called {
             port,
             bundle: bundle.to_vec(),
         })
+    }
+
+    /// Returns true if our certificate has the name of this address.
+    pub(crate) fn is_of(&self, policy: &Policy) -> bool {
+        match self.host.parse::<IpAddr>() {
+            Ok(address) => policy.ip_addresses.contains(&address),
+            Err(_) => policy.dns_names.contains(&self.host),
+        }
     }
 
     /// Returns true if an API server would trust the server at this address. A name that cannot be resolved here counts as

@@ -23,7 +23,7 @@ use crate::absent::Absent;
 use crate::called::is_any_trusted;
 use crate::objects::{Objects, Registered, RequestError, Stored};
 use crate::reader::Memory;
-use crate::settings::Settings;
+use crate::settings::{RegistrationKind, Settings};
 
 /// The first pause after a failure, and the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
@@ -215,11 +215,18 @@ impl Keeper<'_> {
     async fn registered(&self, work: &mut Work) -> (Vec<Registered>, Option<RequestError>) {
         let (mut registered, mut unseen) = (Vec::new(), None);
         for registration in &self.settings.registrations {
-            match self.objects.registered(self.term, registration).await {
+            let names = &self.settings.policy;
+            match self
+                .objects
+                .registered(self.term, registration, names)
+                .await
+            {
                 Ok(Some(found)) => {
                     work.absent.found(registration);
                     registered.push(found);
                 }
+                // A hub need not have the kind.
+                Ok(None) if registration.kind == RegistrationKind::Conversion => {}
                 Ok(None) => work.absent.missed(registration),
                 Err(failure) => unseen = unseen.or(Some(failure)),
             }

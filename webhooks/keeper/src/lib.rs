@@ -1,6 +1,6 @@
 //! Keeps the gate's certificates in a Secret, and their authority in the webhook registrations.
 //!
-//! A registration is a webhook configuration. [`berth_certs::managed`] decides what is due, and is pure. This crate reads and
+//! A registration is a webhook configuration, or a CustomResourceDefinition whose objects the gate converts. [`berth_certs::managed`] decides what is due, and is pure. This crate reads and
 //! writes the hub's objects:
 //! - [`run`]: [`Managed`] reads on every replica, and keeps on the elected replica of the controller;
 //! - [`settings`]: where the objects are, and which registrations get the bundle;
@@ -18,6 +18,8 @@
 //!   word, holds it up for the time to settle ([`Policy::settle`](berth_certs::managed::Policy::settle)). Then certificates
 //!   rotate without it, and the log and a metric report that. So an installation may leave a registration out, and the page of
 //!   a proxy does not pass for a missing registration.
+//! - A CustomResourceDefinition counts only while it names the gate, by a name of its certificate: the bundle of another conversion webhook
+//!   is never changed, and no rotation waits for one.
 //! - A process that ends at any time leaves a state from which the next one continues.
 //! - While nothing is due, nothing is written.
 
@@ -33,4 +35,4 @@ pub mod settings;
 pub use metrics::certificate_metrics;
 pub use reader::ManagedPair;
 pub use run::{Election, Managed};
-pub use settings::{Place, Registration, Settings};
+pub use settings::{Place, Registration, RegistrationKind, Settings};

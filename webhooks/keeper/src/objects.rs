@@ -6,7 +6,7 @@ use base64::prelude::{BASE64_STANDARD, Engine};
 use berth_api::GroupVersionResource;
 use berth_certs::issue::IssueError;
 use berth_certs::managed::state::ANNOTATIONS;
-use berth_certs::managed::{Bundle, Content, Reading, Shape, State};
+use berth_certs::managed::{Bundle, Content, Policy, Reading, Shape, State};
 use berth_hub::{Call, CallError, HubApi, JSON_PATCH, object_path, optional};
 use berth_lease::Term;
 use berth_reconcile::{Item, WatchError, Watched};
@@ -14,10 +14,10 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use crate::called::Called;
-use crate::settings::{Place, Registration};
+use crate::settings::{Place, Registration, RegistrationKind};
 
-/// Group and version of registrations.
-const REGISTRATIONS: (&str, &str) = ("admissionregistration.k8s.io", "v1");
+/// Where a CustomResourceDefinition says how its conversion webhook is called.
+const CONVERSION: &str = "/spec/conversion/webhook/clientConfig";
 
 /// The longest time for a request.
 const LONGEST: Duration = Duration::from_secs(10);
@@ -52,6 +52,8 @@ pub(crate) struct Stored {
 pub(crate) struct Registered {
     pub(crate) registration: Registration,
     version: String,
+    /// Where it says how each of its webhooks is called, as JSON pointers.
+    client_configs: Vec<String>,
     /// The caBundle of each of its webhooks, decoded; empty if it has none or an invalid one.
     pub(crate) bundles: Vec<Vec<u8>>,
     /// The addresses that API servers call by it.
@@ -93,8 +95,8 @@ impl Objects {
 
     /// A registration, to be followed: only that it changes.
     pub(crate) fn watched_registration(registration: &Registration) -> Watched<()> {
-        let resource = registration.resource();
-        let kind = GroupVersionResource::new(REGISTRATIONS.0, REGISTRATIONS.1, resource);
+        let (group, version, resource) = registration.kind.resource();
+        let kind = GroupVersionResource::new(group, version, resource);
         Watched::new(resource, kind, |_| Ok(())).named(&registration.name)
     }
 
@@ -105,8 +107,7 @@ impl Objects {
 
     /// The path of a registration.
     fn registration_path(registration: &Registration) -> String {
-        let kind = (REGISTRATIONS.0, REGISTRATIONS.1, registration.resource());
-        object_path(kind, "", &registration.name)
+        object_path(registration.kind.resource(), "", &registration.name)
     }
 
     /// The name of the Secret in messages.
@@ -184,15 +185,16 @@ impl Objects {
         }
     }
 
-    /// A registration, as it is now. `None`: it does not exist, on the API server's own word.
+    /// A registration, as it is now. `None`: it does not exist, on the API server's own word. `policy` has the names of our certificate.
     pub(crate) async fn registered(
         &self,
         term: &Term,
         registration: &Registration,
+        policy: &Policy,
     ) -> Result<Option<Registered>, RequestError> {
         let path = Self::registration_path(registration);
         let object = optional(self.call(term, Call::get(path)).await)?;
-        Ok(object.map(|object| Registered::new(registration, &object)))
+        Ok(object.map(|object| Registered::new(registration, &object, policy)))
     }
 
     /// Sets the bundle of each webhook of a registration. If the registration has changed since it was read, that is a
@@ -224,16 +226,27 @@ impl Objects {
 // === impl Registered ===
 
 impl Registered {
-    fn new(registration: &Registration, object: &Value) -> Self {
-        let bundle = |webhook: &Value| {
-            let text = webhook["clientConfig"]["caBundle"]
-                .as_str()
-                .unwrap_or_default();
+    fn new(registration: &Registration, object: &Value, policy: &Policy) -> Self {
+        let bundle = |client_config: &Value| {
+            let text = client_config["caBundle"].as_str().unwrap_or_default();
             BASE64_STANDARD.decode(text).unwrap_or_default()
         };
-        let webhooks = object["webhooks"].as_array();
-        let webhooks = || webhooks.into_iter().flatten();
-        let called = webhooks().filter_map(|it| Called::new(&it["clientConfig"], &bundle(it)));
+        let called = |client_config: &Value| Called::new(client_config, &bundle(client_config));
+        let client_configs = match registration.kind {
+            RegistrationKind::Mutating | RegistrationKind::Validating => {
+                let webhooks = object["webhooks"].as_array().map_or(0, Vec::len);
+                (0..webhooks)
+                    .map(|index| format!("/webhooks/{index}/clientConfig"))
+                    .collect()
+            }
+            // OCM's, or another one that a user has chosen, keeps its bundle.
+            RegistrationKind::Conversion => {
+                let config = object.pointer(CONVERSION).and_then(called);
+                let is_ours = config.is_some_and(|it| it.is_of(policy));
+                Vec::from_iter(is_ours.then(|| CONVERSION.to_owned()))
+            }
+        };
+        let found = || client_configs.iter().filter_map(|at| object.pointer(at));
         let metadata = &object["metadata"];
         let managers = metadata["managedFields"].as_array().into_iter().flatten();
         let mut others: Vec<_> = managers
@@ -247,9 +260,10 @@ impl Registered {
                 .as_str()
                 .unwrap_or_default()
                 .to_owned(),
-            called: called.collect(),
-            bundles: webhooks().map(bundle).collect(),
+            called: found().filter_map(called).collect(),
+            bundles: found().map(bundle).collect(),
             others,
+            client_configs,
         }
     }
 
@@ -264,9 +278,11 @@ impl Registered {
             "op": "replace", "path": "/metadata/resourceVersion", "value": self.version,
         })];
         let encoded = BASE64_STANDARD.encode(bundle);
-        operations.extend((0..self.bundles.len()).map(|i| {
-            json!({ "op": "add", "path": format!("/webhooks/{i}/clientConfig/caBundle"), "value": encoded })
-        }));
+        operations.extend(
+            self.client_configs.iter().map(
+                |at| json!({ "op": "add", "path": format!("{at}/caBundle"), "value": encoded }),
+            ),
+        );
         operations.into()
     }
 }
@@ -339,7 +355,8 @@ impl From<WatchError> for RequestError {
 
 impl std::fmt::Display for Registration {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} {}", self.resource(), self.name)
+        let (_, _, resource) = self.kind.resource();
+        write!(f, "{resource} {}", self.name)
     }
 }
 
@@ -373,3 +390,6 @@ fn fill(object: &mut Value, state: &State) {
         metadata.remove("managedFields");
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -22,23 +22,37 @@ pub struct Settings {
     pub policy: Policy,
 }
 
-/// A webhook configuration.
+/// An object by which API servers call the gate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Registration {
-    /// True: MutatingWebhookConfiguration. False: ValidatingWebhookConfiguration.
-    pub mutates: bool,
+    /// Its kind.
+    pub kind: RegistrationKind,
     /// Its name.
     pub name: String,
 }
 
-// === impl Registration ===
+/// The kind of a registration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RegistrationKind {
+    /// A MutatingWebhookConfiguration.
+    Mutating,
+    /// A ValidatingWebhookConfiguration.
+    Validating,
+    /// A CustomResourceDefinition that may name the gate as its conversion webhook. It is none of ours if it does not exist, or if it
+    /// names another server.
+    Conversion,
+}
 
-impl Registration {
-    /// The resource.
-    pub(crate) fn resource(&self) -> &'static str {
-        match self.mutates {
-            true => "mutatingwebhookconfigurations",
-            false => "validatingwebhookconfigurations",
+// === impl RegistrationKind ===
+
+impl RegistrationKind {
+    /// Group, version and resource.
+    pub(crate) fn resource(self) -> (&'static str, &'static str, &'static str) {
+        const ADMISSION: &str = "admissionregistration.k8s.io";
+        match self {
+            Self::Mutating => (ADMISSION, "v1", "mutatingwebhookconfigurations"),
+            Self::Validating => (ADMISSION, "v1", "validatingwebhookconfigurations"),
+            Self::Conversion => ("apiextensions.k8s.io", "v1", "customresourcedefinitions"),
         }
     }
 }

@@ -178,7 +178,7 @@ impl FakeHub {
             identity: "one".to_owned(),
             registrations: ["one", "two"]
                 .map(|name| Registration {
-                    mutates: false,
+                    kind: RegistrationKind::Validating,
                     name: name.to_owned(),
                 })
                 .into(),
