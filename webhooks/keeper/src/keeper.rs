@@ -23,7 +23,7 @@ use crate::absent::Absent;
 use crate::called::is_any_trusted;
 use crate::objects::{Objects, Registered, RequestError, Stored};
 use crate::reader::Memory;
-use crate::settings::{RegistrationKind, Settings};
+use crate::settings::{Registration, RegistrationKind, Settings};
 
 /// The first pause after a failure, and the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
@@ -66,6 +66,11 @@ struct Work {
     mends: VecDeque<Instant>,
     /// The failure that was logged last.
     logged: Option<RequestError>,
+}
+
+/// The role leaves this registration to others.
+fn is_left_to_others(registration: &Registration, failure: &RequestError) -> bool {
+    registration.kind == RegistrationKind::Conversion && failure.is_forbidden()
 }
 
 // === impl Keeper ===
@@ -228,6 +233,13 @@ impl Keeper<'_> {
                 // A hub need not have the kind.
                 Ok(None) if registration.kind == RegistrationKind::Conversion => {}
                 Ok(None) => work.absent.missed(registration),
+                // The role of a former version. Then no conversion of that version named this gate, and nothing else waits for it.
+                Err(failure) if is_left_to_others(registration, &failure) => {
+                    tracing::warn!(
+                        %failure,
+                        "the conversion of add-ons gets no caBundle: apply the role of this version"
+                    );
+                }
                 Err(failure) => unseen = unseen.or(Some(failure)),
             }
         }

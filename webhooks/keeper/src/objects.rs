@@ -309,6 +309,11 @@ impl RequestError {
         }
     }
 
+    /// RBAC does not allow it.
+    pub(crate) fn is_forbidden(&self) -> bool {
+        self.code == 403
+    }
+
     /// Returns true if another client has written the object in between.
     pub(crate) fn is_conflict(&self) -> bool {
         self.code == 409

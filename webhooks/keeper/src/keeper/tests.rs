@@ -31,6 +31,8 @@ enum Hidden {
     ByAProxy,
     /// It is deleted.
     Deleted,
+    /// The role does not allow to read it.
+    Forbidden,
 }
 
 struct Objects {
@@ -38,6 +40,8 @@ struct Objects {
     lease: Option<Value>,
     registrations: [Value; 2],
     revision: u64,
+    /// What the second one is.
+    second: RegistrationKind,
     hidden: Hidden,
     /// How often the second was asked for since it is hidden, and when first.
     missed: Vec<Instant>,
@@ -57,6 +61,7 @@ impl FakeHub {
             lease: None,
             registrations: ["one", "two"].map(registration),
             revision: 0,
+            second: RegistrationKind::Validating,
             hidden: Hidden::No,
             missed: Vec::new(),
         })))
@@ -117,13 +122,22 @@ impl FakeHub {
                 objects.secret = stored(sent);
                 (200, objects.secret.to_string())
             }
-            ("GET", REGISTRATIONS) => (200, list(&[])),
+            ("GET", path)
+                if path == REGISTRATIONS || path.ends_with("/customresourcedefinitions") =>
+            {
+                (200, list(&[]))
+            }
             (_, path) => {
                 let which = usize::from(path.ends_with("two"));
                 if which == 1 && objects.hidden != Hidden::No {
                     objects.missed.push(Instant::now());
                     return match objects.hidden {
                         Hidden::ByAProxy => (404, "<html>no such page</html>".to_owned()),
+                        Hidden::Forbidden => {
+                            let status = json!({"kind": "Status", "apiVersion": "v1", "code": 403,
+                                "reason": "Forbidden", "message": "no rule allows it"});
+                            (403, status.to_string())
+                        }
                         _ => absent("two", "validatingwebhookconfigurations"),
                     };
                 }
@@ -174,11 +188,12 @@ impl FakeHub {
 
     /// As [`Self::keep`], elected on this runtime.
     fn keep_on(&self, on: &Handle, ca_validity: Duration) -> Kept {
+        let second = self.0.lock().unwrap().second;
         let settings = Settings {
             identity: "one".to_owned(),
-            registrations: ["one", "two"]
-                .map(|name| Registration {
-                    kind: RegistrationKind::Validating,
+            registrations: [("one", RegistrationKind::Validating), ("two", second)]
+                .map(|(name, kind)| Registration {
+                    kind,
                     name: name.to_owned(),
                 })
                 .into(),
@@ -333,4 +348,29 @@ async fn certificates_rotate_without_a_registration_that_was_left_out() {
     let kept = hub.keep(4 * HOUR);
     eventually("it gets the bundle", || hub.roots() == [2, 2]).await;
     kept.stop().await;
+}
+
+#[tokio::test]
+async fn certificates_rotate_with_the_role_of_a_former_version() {
+    for (kind, rotates) in [
+        (RegistrationKind::Conversion, true),
+        (RegistrationKind::Validating, false),
+    ] {
+        let (hub, leaf) = begun().await;
+        hub.0.lock().unwrap().second = kind;
+        hub.hide(Hidden::Forbidden);
+        let kept = hub.keep(4 * HOUR);
+        if rotates {
+            eventually("it rotates", || hub.leaf() != leaf).await;
+        } else {
+            eventually("longer than it settles", || {
+                let missed = hub.missed();
+                let first = missed.first();
+                first.is_some_and(|first| first.elapsed() > 3 * SETTLE) && missed.len() > 3
+            })
+            .await;
+            assert_eq!(hub.leaf(), leaf, "{kind:?}");
+        }
+        kept.stop().await;
+    }
 }
