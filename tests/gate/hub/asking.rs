@@ -209,11 +209,15 @@ async fn who_asks_again_does_not_wait_for_an_answer_that_hangs() {
         })
         .await;
         hub.behave();
-        review(&gate, VALIDATE, &first, "20s").await
+        // The last question may have been asked just now: its callers share it, too.
+        eventually("an answer", async || {
+            let response = review(&gate, VALIDATE, &first, "1s").await;
+            when(response, |it| it["allowed"] == true)
+        })
+        .await;
     };
-    let (waits, again) = tokio::join!(review(&gate, VALIDATE, &first, "5s"), again);
+    let (waits, ()) = tokio::join!(review(&gate, VALIDATE, &first, "5s"), again);
     assert_eq!(waits["status"]["code"], 500, "{waits}");
-    assert_eq!(again["allowed"], true, "{again}");
 }
 
 #[tokio::test]
