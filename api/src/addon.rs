@@ -2,7 +2,7 @@
 //!
 //! A [`ClusterManagementAddOn`] defines an add-on, a [`ManagedClusterAddOn`] is an add-on on one cluster. An [`AddOnDeploymentConfig`] and
 //! an [`AddOnTemplate`] say how it is deployed. All kinds are read and written as leniently as
-//! [`ManagedCluster`](crate::cluster::ManagedCluster). The types are those of v1beta1, and [`v1alpha1`] has what differs there.
+//! [`ManagedCluster`](crate::cluster::ManagedCluster). The types are those of v1beta1, and `v1alpha1` has what differs there.
 
 mod config;
 mod deployment_config;
