@@ -10,7 +10,7 @@ const MOST_RENEWALS = 60;
 const seen = new Map<string, { since: number; at: number[] }>();
 
 /** Remembers a renewal. Returns what was seen. */
-export function remember(cluster: string, renewed: number, present: number) {
+function remember(cluster: string, renewed: number, present: number) {
   let kept = seen.get(cluster);
   if (!kept) {
     if (seen.size >= MOST_CLUSTERS) seen.delete(seen.keys().next().value ?? "");
@@ -23,7 +23,7 @@ export function remember(cluster: string, renewed: number, present: number) {
 }
 
 /** Parts of the time without a renewal for longer than the grace, from the first renewal that was seen. */
-export function pauses(at: number[], grace: number, present: number): [number, number][] {
+function pauses(at: number[], grace: number, present: number): [number, number][] {
   return at.map((from, index): [number, number] => [from, at[index + 1] ?? present]).filter(([from, to]) => to - from > grace);
 }
 
