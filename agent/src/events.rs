@@ -1,5 +1,6 @@
 //! Events about the agent on the cluster that it runs in: what it waits for, for a user who asks `kubectl get events` there.
 
+use berth_api::groups;
 use berth_api::plan::Event;
 use berth_hub::{Call, object_path};
 use berth_reconcile::{Reference, Regarding};
@@ -31,7 +32,7 @@ pub(crate) async fn tell(store: &Store, settings: &Settings, wait: &Wait) {
         namespace: None,
     };
     let body = regarding.event(&event, CONTROLLER, &settings.instance, Timestamp::now());
-    let path = object_path(("events.k8s.io", "v1", "events"), &settings.namespace, "");
+    let path = object_path((groups::EVENTS, "v1", "events"), &settings.namespace, "");
     if let Err(error) = store
         .secrets()
         .send(Call::post(path, body.to_string()))

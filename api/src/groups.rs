@@ -17,6 +17,9 @@ pub const REGISTER: &str = "register.open-cluster-management.io";
 /// Kubernetes' group of CertificateSigningRequests.
 pub const CERTIFICATES: &str = "certificates.k8s.io";
 
+/// Kubernetes' group of Events.
+pub const EVENTS: &str = "events.k8s.io";
+
 /// Kubernetes' group of roles and their bindings.
 pub const RBAC: &str = "rbac.authorization.k8s.io";
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use berth_api::groups;
 use berth_api::plan::Event;
 use berth_api::text::cut_bytes;
 use berth_hub::object_path;
@@ -14,7 +15,7 @@ use crate::metrics::Metrics;
 use crate::writer::Writer;
 
 /// Group, version and resource of Events.
-const EVENTS: (&str, &str, &str) = ("events.k8s.io", "v1", "events");
+const EVENTS: (&str, &str, &str) = (groups::EVENTS, "v1", "events");
 
 /// Upper bound on Events that wait to be sent. More are dropped, to relieve a busy API server.
 const WAITING: usize = 1000;

@@ -100,7 +100,7 @@ const REGISTRATION_RULES: &[Rule] = &[
         verbs: &["patch", "update"],
     },
     Rule {
-        api_groups: &["events.k8s.io"],
+        api_groups: &[groups::EVENTS],
         resources: &["events"],
         of_cluster: false,
         verbs: &["create"],
@@ -110,7 +110,7 @@ const REGISTRATION_RULES: &[Rule] = &[
 /// The rules of [`work_role`].
 const WORK_RULES: &[Rule] = &[
     Rule {
-        api_groups: &["", "events.k8s.io"],
+        api_groups: &["", groups::EVENTS],
         resources: &["events"],
         of_cluster: false,
         verbs: &["create", "patch", "update"],
