@@ -16,6 +16,7 @@ pub mod answers;
 mod app;
 mod cookie;
 mod entry;
+mod event;
 mod fact;
 mod guard;
 mod handshake;

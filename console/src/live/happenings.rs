@@ -8,9 +8,9 @@ use berth_api::groups;
 use berth_api::text::cut_bytes;
 use berth_reconcile::{Item, Watched};
 use jiff::Timestamp;
-use serde::Deserialize;
 
 use super::{Store, watched};
+use crate::event::Event;
 
 /// Upper bound on the Events that are kept.
 pub(crate) const MOST_EVENTS: usize = 500;
@@ -59,84 +59,29 @@ pub(crate) struct Happenings {
     left_out: bool,
 }
 
-/// An Event of events.k8s.io/v1, with the fields of the older form.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Event {
-    metadata: Metadata,
-    event_time: Option<Timestamp>,
-    series: Option<Series>,
-    reporting_controller: Option<String>,
-    deprecated_source: Option<Source>,
-    deprecated_first_timestamp: Option<Timestamp>,
-    deprecated_last_timestamp: Option<Timestamp>,
-    deprecated_count: Option<i32>,
-    regarding: Option<Regarding>,
-    reason: Option<String>,
-    note: Option<String>,
-    r#type: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Metadata {
-    creation_timestamp: Option<Timestamp>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Series {
-    count: Option<i32>,
-    last_observed_time: Option<Timestamp>,
-}
-
-#[derive(Deserialize)]
-struct Source {
-    component: Option<String>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct Regarding {
-    api_version: String,
-    kind: String,
-    namespace: Option<String>,
-    name: String,
-}
-
 // === impl Happening ===
 
 impl Happening {
-    fn of(event: Event) -> Option<Self> {
-        let regarding = event.regarding.unwrap_or_default();
+    fn of(event: &Event) -> Option<Self> {
+        let regarding = event.regarding.as_ref()?;
         let group = regarding.api_version.split('/').next().unwrap_or_default();
         let is_it = |(kind, of): &&(&str, &str)| *kind == regarding.kind && *of == group;
         let (kind, _) = KINDS.iter().find(is_it)?;
-        let series = event.series.as_ref();
-        let created = event.metadata.creation_timestamp;
-        let first = event
-            .deprecated_first_timestamp
-            .or(event.event_time)
-            .or(created)?;
-        let last = series.and_then(|it| it.last_observed_time);
-        let at = last.or(event.deprecated_last_timestamp).unwrap_or(first);
-        let count = series.and_then(|it| it.count).or(event.deprecated_count);
-        let by = event.reporting_controller.filter(|it| !it.is_empty());
-        let by = by.or(event.deprecated_source.and_then(|it| it.component));
-        let cut = |text: Option<String>, most: usize| -> Box<str> {
-            cut_bytes(&text.unwrap_or_default(), most).into()
-        };
+        let (first, at) = (event.first()?, event.last()?);
+        let cut = |text: &str, most: usize| -> Box<str> { cut_bytes(text, most).into() };
+        let said =
+            |text: &Option<String>, most: usize| cut(text.as_deref().unwrap_or_default(), most);
         Some(Self {
             at,
             first: first.min(at),
-            count: count.unwrap_or(1).max(1),
-            warning: event.r#type.as_deref() == Some("Warning"),
+            count: event.count(),
+            warning: event.is_warning(),
             kind,
-            namespace: cut(regarding.namespace, LONGEST_NAME),
-            name: cut(Some(regarding.name), LONGEST_NAME),
-            reason: cut(event.reason, LONGEST_NAME),
-            note: cut(event.note, LONGEST_NOTE),
-            by: cut(by, LONGEST_NAME),
+            namespace: said(&regarding.namespace, LONGEST_NAME),
+            name: cut(&regarding.name, LONGEST_NAME),
+            reason: said(&event.reason, LONGEST_NAME),
+            note: said(&event.note, LONGEST_NOTE),
+            by: cut(event.by(), LONGEST_NAME),
         })
     }
 }
@@ -162,11 +107,11 @@ impl Store for Happenings {
     const RESOURCE: &'static str = "events.events.k8s.io";
 
     fn watched() -> Watched<()> {
-        watched("events", ("events.k8s.io", "v1", "events"))
+        watched("events", (groups::EVENTS, "v1", "events"))
     }
 
     fn read(item: &Item<'_>) -> Option<Happening> {
-        Happening::of(item.parse().ok()?)
+        Happening::of(&item.parse().ok()?)
     }
 
     fn insert(&mut self, key: &str, object: Option<Happening>) {

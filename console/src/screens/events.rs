@@ -2,10 +2,11 @@
 
 use std::cmp::Reverse;
 
-use jiff::Timestamp;
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::answers::{ClusterEvent, EventsAnswer, Text};
+use crate::event::Event;
 
 /// Upper bound on the Events that are read of the hub. Further ones are not shown.
 pub(crate) const MOST_READ: usize = 500;
@@ -16,7 +17,8 @@ const MOST_EVENTS: usize = 100;
 /// Makes the answer of a page of a list of Events.
 pub(crate) fn events(list: &Value) -> EventsAnswer {
     let items = list["items"].as_array();
-    let mut events: Vec<ClusterEvent> = items.into_iter().flatten().map(event).collect();
+    let read = |it: &Value| Some(shown(&Event::deserialize(it).ok()?));
+    let mut events: Vec<_> = items.into_iter().flatten().filter_map(read).collect();
     events.sort_by_key(|it| Reverse(it.at));
     let is_cut = list["metadata"]["continue"]
         .as_str()
@@ -30,28 +32,15 @@ pub(crate) fn events(list: &Value) -> EventsAnswer {
     }
 }
 
-fn event(event: &Value) -> ClusterEvent {
-    let text = |value: &Value| Text::lines(value.as_str().unwrap_or_default());
-    let time = |value: &Value| -> Option<Timestamp> { value.as_str()?.parse().ok() };
-    let at = time(&event["series"]["lastObservedTime"])
-        .or_else(|| time(&event["deprecatedLastTimestamp"]))
-        .or_else(|| time(&event["eventTime"]))
-        .or_else(|| time(&event["metadata"]["creationTimestamp"]));
-    let by = match event["reportingController"].as_str() {
-        Some(by) if !by.is_empty() => Text::line(by),
-        _ => text(&event["deprecatedSource"]["component"]),
-    };
-    let count = event["series"]["count"].as_i64();
-    let count = count
-        .or_else(|| event["deprecatedCount"].as_i64())
-        .unwrap_or(1);
+fn shown(event: &Event) -> ClusterEvent {
+    let said = |text: &Option<String>| Text::lines(text.as_deref().unwrap_or_default());
     ClusterEvent {
-        at,
-        warning: event["type"] == "Warning",
-        reason: text(&event["reason"]),
-        note: text(&event["note"]),
-        by,
-        count: i32::try_from(count.max(1)).unwrap_or(i32::MAX),
+        at: event.last(),
+        warning: event.is_warning(),
+        reason: said(&event.reason),
+        note: said(&event.note),
+        by: Text::line(event.by()),
+        count: event.count(),
     }
 }
 
@@ -64,9 +53,9 @@ mod tests {
     #[test]
     fn events_of_both_generations_are_shown_the_newest_first() {
         let list = json!({"metadata": {"continue": ""}, "items": [
-            {"type": "Normal", "reason": "Old", "note": "a\u{202e}", "deprecatedSource": {"component": "kubelet"}, "deprecatedCount": 3, "deprecatedLastTimestamp": "2026-01-01T00:00:00Z"},
-            {"type": "Warning", "reason": "New", "note": "b", "reportingController": "berth", "eventTime": "2026-01-02T00:00:00.5Z", "series": {"count": 7, "lastObservedTime": "2026-01-03T00:00:00Z"}},
-            {"reason": 7},
+            {"metadata": {}, "type": "Normal", "reason": "Old", "note": "a\u{202e}", "deprecatedSource": {"component": "kubelet"}, "deprecatedCount": 3, "deprecatedLastTimestamp": "2026-01-01T00:00:00Z"},
+            {"metadata": {}, "type": "Warning", "reason": "New", "note": "b", "reportingController": "berth", "eventTime": "2026-01-02T00:00:00.5Z", "series": {"count": 7, "lastObservedTime": "2026-01-03T00:00:00Z"}},
+            {"metadata": {}},
         ]});
         let EventsAnswer { events, more, .. } = events(&list);
         let shown: Vec<_> = (events.iter())
@@ -89,7 +78,7 @@ mod tests {
             ]
         );
         assert!(!more);
-        let many: Vec<_> = (0..=MOST_EVENTS).map(|_| json!({})).collect();
+        let many: Vec<_> = (0..=MOST_EVENTS).map(|_| json!({"metadata": {}})).collect();
         assert!(super::events(&json!({"items": many})).more);
     }
 }
