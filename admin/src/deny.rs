@@ -84,7 +84,7 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let mut accepted = Vec::new();
     for (index, name) in args.names.each().into_iter().enumerate() {
         match read(&hub, &name).await {
-            Ok(cluster) if is_due(&cluster, args.now) => accepted.push((name, cluster)),
+            Ok(cluster) if cluster.can_be_denied(args.now) => accepted.push((name, cluster)),
             Ok(_) => outcomes.unchanged(&name, not_set(&name))?,
             Err(failure) if index == 0 && is_of_the_hub(&failure) => return Err(failure.into()),
             Err(failure) => outcomes.failed(&name, failure)?,
@@ -152,7 +152,7 @@ pub(crate) async fn deny_one(
     dry_run: DryRun,
 ) -> Result<Denied, CommandError> {
     let cluster = read(hub, name).await?;
-    if !is_due(&cluster, now) {
+    if !cluster.can_be_denied(now) {
         return Ok(Denied {
             line: not_set(name),
             effects: Vec::new(),
@@ -210,11 +210,6 @@ async fn read(hub: &HubConnection, name: &str) -> Result<Cluster, CommandError> 
     }
 }
 
-/// Returns true if the cluster is accepted, or its denial is not recorded yet.
-fn is_due(cluster: &Cluster, now: bool) -> bool {
-    cluster.accepted || !cluster.denied || (now && !cluster.denied_now)
-}
-
 /// The denial of one cluster.
 struct Denial<'a> {
     hub: &'a HubConnection,
@@ -236,7 +231,7 @@ impl Denial<'_> {
                 Some(cluster) => cluster,
                 None => read(self.hub, self.name).await?,
             };
-            if !is_due(&cluster, self.now) {
+            if !cluster.can_be_denied(self.now) {
                 return Ok(false);
             }
             let mut annotations = json!({});

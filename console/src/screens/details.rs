@@ -214,7 +214,9 @@ impl Details {
         if facts.cluster.accepted || state == State::Pending {
             acts.push(Act::Deny);
         }
-        if can_be_denied_now(&facts.cluster) {
+        let was_accepted = facts.cluster.accepted || facts.cluster.denied;
+        // Otherwise its agent never had rights on ManifestWorks.
+        if was_accepted && facts.cluster.can_be_denied(true) {
             acts.push(Act::DenyNow);
         }
         acts.push(if cordoned { Act::Uncordon } else { Act::Cordon });
@@ -222,11 +224,6 @@ impl Details {
             .map(|act| self.lacks.offer(act, Target::Cluster(&facts.name)))
             .collect()
     }
-}
-
-/// Its agent may still have rights on ManifestWorks, which a denial leaves.
-fn can_be_denied_now(cluster: &Cluster) -> bool {
-    cluster.accepted || (cluster.denied && !cluster.denied_now)
 }
 
 fn csr_facts(name: &str, cluster: &Cluster, csrs: &[Arc<CsrObject>]) -> Vec<CsrFact> {

@@ -87,6 +87,12 @@ impl Cluster {
             .map(|condition| condition.status.as_str())
     }
 
+    /// Returns true if a denial has something to record: the cluster is accepted, or its denial is not recorded yet. `now`: a
+    /// denial that also revokes the rights on ManifestWorks.
+    pub fn can_be_denied(&self, now: bool) -> bool {
+        self.accepted || !self.denied || (now && !self.denied_now)
+    }
+
     /// Returns true if it has this finalizer.
     pub fn has_finalizer(&self, finalizer: &str) -> bool {
         self.finalizers.iter().any(|own| own == finalizer)
