@@ -22,20 +22,22 @@ function remember(cluster: string, renewed: number, present: number) {
   return kept;
 }
 
-/** Parts of the time without a renewal for longer than the grace, from the first renewal that was seen. */
-function pauses(at: number[], grace: number, present: number): [number, number][] {
-  return at.map((from, index): [number, number] => [from, at[index + 1] ?? present]).filter(([from, to]) => to - from > grace);
+/** The time from each renewal that was seen to the next one, or to the present. */
+function gaps(at: number[], present: number): [number, number][] {
+  return at.map((from, index) => [from, at[index + 1] ?? present]);
 }
 
 export function Renewals({ cluster, lease }: { cluster: string; lease: LeaseAnswer }) {
   if (lease.renewed === undefined) return null;
   const present = now.value;
+  // To remember the same one again changes nothing, so this may happen at every drawing.
   const { since, at } = remember(cluster, Date.parse(lease.renewed), present);
-  const late = pauses(at, lease.graceSeconds * 1_000, present);
+  const between = gaps(at, present);
+  const late = between.filter(([from, to]) => to - from > lease.graceSeconds * 1_000);
   const from = Math.min(since, at[0] ?? since);
   const shown = MOST_RENEWALS * lease.seconds * 1_000;
   const x = (time: number) => (1 - (present - Math.max(time, present - shown)) / shown) * 600;
-  const longest = at.reduce((most, time, index) => Math.max(most, (at[index + 1] ?? present) - time), 0) / 1_000;
+  const longest = Math.max(0, ...between.map(([from, to]) => to - from)) / 1_000;
   const words = `${at.length} ${at.length === 1 ? "renewal" : "renewals"} seen in ${span((present - from) / 1_000)}, the longest pause ${span(longest)}.`;
   return (
     <figure class="renewals">
