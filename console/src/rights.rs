@@ -19,15 +19,15 @@ const FRESH: Duration = Duration::from_secs(30);
 /// Upper bound on the answers that are kept.
 const MOST_KEPT: usize = 1000;
 
-/// A right on one cluster or set, or on all of them if the name is empty; or by RBAC.
+/// A right on the cluster or set of this name, or on all of them without one; or by RBAC.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Right {
     /// To accept and to deny it, as the gate asks.
-    Accept(String),
+    Accept(Option<String>),
     /// To move clusters into the set, as the gate asks.
-    Join(String),
+    Join(Option<String>),
     /// To bind the set, as the gate asks.
-    Bind(String),
+    Bind(Option<String>),
     /// What RBAC alone decides.
     Rbac(Rbac),
 }
@@ -101,7 +101,7 @@ impl Rights {
     /// the action itself.
     pub(crate) async fn lacks_on(&self, name: &str, read_only: bool) -> Lacks {
         let accept = self.lacks_of(Right::Accept, name);
-        let change = self.lacks_of(|name| Rbac::change(&name).into(), name);
+        let change = self.lacks_of(|name| Rbac::change(name.as_deref()).into(), name);
         let (accept, change) = futures::join!(accept, change);
         Lacks {
             accept,
@@ -115,17 +115,21 @@ impl Rights {
         match target {
             Target::Cluster(name) => self.lacks_on(name, false).await.of(act).cloned(),
             Target::ReplicaSet(namespace, name) => {
-                let right = Rbac::rollout(namespace, name);
+                let right = Rbac::rollout(namespace, Some(name));
                 self.lacks(right.into()).await.ok().flatten()
             }
         }
     }
 
-    async fn lacks_of(&self, right: fn(String) -> Right, name: &str) -> Option<Missing> {
+    async fn lacks_of(&self, right: fn(Option<String>) -> Right, name: &str) -> Option<Missing> {
         // Most admins may act on all clusters: then one answer serves all names.
-        match self.lacks(right(String::new())).await {
+        match self.lacks(right(None)).await {
             Ok(None) => None,
-            _ => self.lacks(right(name.to_owned())).await.ok().flatten(),
+            _ => self
+                .lacks(right(Some(name.to_owned())))
+                .await
+                .ok()
+                .flatten(),
         }
     }
 
@@ -136,18 +140,13 @@ impl Rights {
 
     async fn ask(&self, right: &Right, user: &str) -> Result<Option<Missing>, Failure> {
         match right {
-            Right::Accept(name) => {
-                let mut permission = Permission::accept(name);
-                if name.is_empty() {
-                    permission.name = None;
-                }
-                self.ask_gate(&permission, user).await
-            }
-            Right::Join(set) => self.ask_gate(&Permission::join(set), user).await,
-            Right::Bind(set) => self.ask_gate(&Permission::bind(set), user).await,
+            Right::Accept(name) => self.ask_gate(Permission::accept, name, user).await,
+            Right::Join(set) => self.ask_gate(Permission::join, set, user).await,
+            Right::Bind(set) => self.ask_gate(Permission::bind, set, user).await,
             Right::Rbac(it) => {
                 let namespace = it.namespace.as_deref().unwrap_or_default();
-                let may = self.hub.may(it.verb, it.kind, namespace, &it.name).await?;
+                let name = it.name.as_deref().unwrap_or_default();
+                let may = self.hub.may(it.verb, it.kind, namespace, name).await?;
                 Ok((!may).then(|| it.missing(user)))
             }
         }
@@ -155,10 +154,13 @@ impl Rights {
 
     async fn ask_gate(
         &self,
-        permission: &Permission,
+        of: fn(&str) -> Permission,
+        name: &Option<String>,
         user: &str,
     ) -> Result<Option<Missing>, Failure> {
-        let lack = self.hub.lacks(permission, user).await?;
+        let mut permission = of(name.as_deref().unwrap_or_default());
+        permission.name.clone_from(name);
+        let lack = self.hub.lacks(&permission, user).await?;
         Ok(lack.map(Missing::from))
     }
 

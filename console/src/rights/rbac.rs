@@ -28,8 +28,8 @@ pub(crate) struct Rbac {
     pub(super) kind: (&'static str, &'static str),
     /// `None` for a kind without namespaces. An empty one stands for all.
     pub(super) namespace: Option<String>,
-    /// An empty name stands for all objects.
-    pub(super) name: String,
+    /// `None` for all objects.
+    pub(super) name: Option<String>,
     /// The smallest role of an installation that contains it.
     role: &'static str,
 }
@@ -37,48 +37,61 @@ pub(crate) struct Rbac {
 // === impl Rbac ===
 
 impl Rbac {
-    /// To change a cluster.
-    pub(crate) fn change(name: &str) -> Self {
+    /// A verb on all objects of a kind, with the smallest role that contains it.
+    fn new(verb: &'static str, kind: (&'static str, &'static str), role: &'static str) -> Self {
         Self {
-            verb: "patch",
-            kind: (groups::CLUSTER, groups::MANAGED_CLUSTERS),
+            verb,
+            kind,
             namespace: None,
-            name: name.to_owned(),
-            role: CHANGES,
+            name: None,
+            role,
         }
+    }
+
+    /// To change this cluster; all of them without a name.
+    pub(crate) fn change(name: Option<&str>) -> Self {
+        Self::new(
+            "patch",
+            (groups::CLUSTER, groups::MANAGED_CLUSTERS),
+            CHANGES,
+        )
+        .named(name)
     }
 
     /// To replace the placements of a namespace.
     pub(crate) fn placements(namespace: &str) -> Self {
-        Self {
-            verb: "update",
-            kind: (groups::CLUSTER, groups::PLACEMENTS),
-            namespace: Some(namespace.to_owned()),
-            name: String::new(),
-            role: EDITS,
-        }
+        Self::new("update", (groups::CLUSTER, groups::PLACEMENTS), EDITS).within(namespace)
     }
 
-    /// To change the ManifestWorkReplicaSet of this namespace and name.
-    pub(crate) fn rollout(namespace: &str, name: &str) -> Self {
-        Self {
-            verb: "patch",
-            kind: (groups::WORK, groups::MANIFEST_WORK_REPLICA_SETS),
-            namespace: Some(namespace.to_owned()),
-            name: name.to_owned(),
-            role: WORK_EDITS,
-        }
+    /// To change this ManifestWorkReplicaSet; all of the namespace without a name.
+    pub(crate) fn rollout(namespace: &str, name: Option<&str>) -> Self {
+        let kind = (groups::WORK, groups::MANIFEST_WORK_REPLICA_SETS);
+        Self::new("patch", kind, WORK_EDITS)
+            .within(namespace)
+            .named(name)
     }
 
     /// To list the objects of a kind, in all namespaces.
     pub(crate) fn list(group: &'static str, plural: &'static str) -> Self {
-        Self {
-            verb: "list",
-            kind: (group, plural),
-            namespace: None,
-            name: String::new(),
-            role: READS,
-        }
+        Self::new("list", (group, plural), READS)
+    }
+
+    /// To create sets.
+    pub(crate) fn create_sets() -> Self {
+        let kind = (groups::CLUSTER, groups::MANAGED_CLUSTER_SETS);
+        Self::new("create", kind, SET_ADMIN)
+    }
+
+    /// To create the bindings of a namespace.
+    pub(crate) fn bindings(namespace: &str) -> Self {
+        let kind = (groups::CLUSTER, groups::MANAGED_CLUSTER_SET_BINDINGS);
+        Self::new("create", kind, SET_ADMIN).within(namespace)
+    }
+
+    /// To create the ManifestWorks of a namespace.
+    pub(crate) fn works(namespace: &str) -> Self {
+        let kind = (groups::WORK, groups::MANIFEST_WORKS);
+        Self::new("create", kind, WORK_EDITS).within(namespace)
     }
 
     /// The same in this namespace; in all of them if it is empty.
@@ -89,34 +102,11 @@ impl Rbac {
         }
     }
 
-    /// To create sets.
-    pub(crate) fn create_sets() -> Self {
+    /// The same on the object of this name.
+    fn named(self, name: Option<&str>) -> Self {
         Self {
-            verb: "create",
-            kind: (groups::CLUSTER, groups::MANAGED_CLUSTER_SETS),
-            namespace: None,
-            name: String::new(),
-            role: SET_ADMIN,
-        }
-    }
-
-    /// To create the bindings of a namespace.
-    pub(crate) fn bindings(namespace: &str) -> Self {
-        Self {
-            kind: (groups::CLUSTER, groups::MANAGED_CLUSTER_SET_BINDINGS),
-            ..Self::create_sets()
-        }
-        .within(namespace)
-    }
-
-    /// To create the ManifestWorks of a namespace.
-    pub(crate) fn works(namespace: &str) -> Self {
-        Self {
-            verb: "create",
-            kind: (groups::WORK, groups::MANIFEST_WORKS),
-            namespace: Some(namespace.to_owned()),
-            name: String::new(),
-            role: WORK_EDITS,
+            name: name.map(str::to_owned),
+            ..self
         }
     }
 
@@ -128,13 +118,13 @@ impl Rbac {
             role,
             ..
         } = self;
-        let of = match (self.name.as_str(), self.namespace.as_deref()) {
-            ("", None) if matches!(*verb, "list" | "create") => String::new(),
-            ("", None) => ", for all names".to_owned(),
-            ("", Some("")) => ", in all namespaces".to_owned(),
-            ("", Some(namespace)) => format!(", namespace {}", Quoted(namespace)),
-            (name, None | Some("")) => format!(", name {}", Quoted(name)),
-            (name, Some(namespace)) => {
+        let of = match (self.name.as_deref(), self.namespace.as_deref()) {
+            (None, None) if matches!(*verb, "list" | "create") => String::new(),
+            (None, None) => ", for all names".to_owned(),
+            (None, Some("")) => ", in all namespaces".to_owned(),
+            (None, Some(namespace)) => format!(", namespace {}", Quoted(namespace)),
+            (Some(name), None | Some("")) => format!(", name {}", Quoted(name)),
+            (Some(name), Some(namespace)) => {
                 format!(", name {}, namespace {}", Quoted(name), Quoted(namespace))
             }
         };

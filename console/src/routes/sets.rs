@@ -53,7 +53,7 @@ async fn moved(
         ShellWord(&asked.set),
         ShellWord(&name)
     );
-    let right = Right::Join(asked.set);
+    let right = Right::Join(Some(asked.set));
     answer(&app, done, right, asked.dry_run, command).await
 }
 
@@ -74,7 +74,14 @@ async fn labelled(
     let (hub, of, dry_run) = (app.hub.clone(), name.clone(), asked.dry_run);
     let labels = asked.labels;
     let done = carried_out(async move || hub.label(&of, &labels, dry_run).await).await;
-    answer(&app, done, Rbac::change(&name).into(), dry_run, command).await
+    answer(
+        &app,
+        done,
+        Rbac::change(Some(&name)).into(),
+        dry_run,
+        command,
+    )
+    .await
 }
 
 async fn bind(
@@ -86,7 +93,7 @@ async fn bind(
     let _asking = app.asking.acquire().await;
     let done = app.hub.bind(&set, &namespace, asked.dry_run).await;
     let command = command_of("bind", &set, &namespace);
-    answer(&app, done, Right::Bind(set), asked.dry_run, command).await
+    answer(&app, done, Right::Bind(Some(set)), asked.dry_run, command).await
 }
 
 async fn unbind(
@@ -98,7 +105,7 @@ async fn unbind(
     let _asking = app.asking.acquire().await;
     let done = app.hub.unbind(&set, &namespace, asked.dry_run).await;
     let command = command_of("unbind", &set, &namespace);
-    answer(&app, done, Right::Bind(set), asked.dry_run, command).await
+    answer(&app, done, Right::Bind(Some(set)), asked.dry_run, command).await
 }
 
 fn command_of(word: &str, set: &str, namespace: &str) -> String {

@@ -13,23 +13,20 @@ pub(crate) fn fleet() -> Vec<(&'static str, Right)> {
     vec![
         ("See clusters", Rbac::list(groups::CLUSTER, clusters).into()),
         ("See the CSRs of agents", Rbac::list(csrs.0, csrs.1).into()),
-        (
-            "Accept and deny every cluster",
-            Right::Accept(String::new()),
-        ),
+        ("Accept and deny every cluster", Right::Accept(None)),
         (
             "Change every cluster: cordon, taints, labels",
-            Rbac::change("").into(),
+            Rbac::change(None).into(),
         ),
         ("See sets", Rbac::list(groups::CLUSTER, sets).into()),
         ("Create sets", Rbac::create_sets().into()),
         (
             "Move clusters into every set and out of it",
-            Right::Join(String::new()),
+            Right::Join(None),
         ),
         (
             "Bind every set to namespaces in which you may create bindings",
-            Right::Bind(String::new()),
+            Right::Bind(None),
         ),
     ]
 }
@@ -49,9 +46,9 @@ pub(crate) fn within(namespace: &str) -> Vec<(&'static str, Right)> {
         ),
         (
             "Change rollouts: pause, resume, approve",
-            Rbac::rollout(namespace, "").into(),
+            Rbac::rollout(namespace, None).into(),
         ),
-        ("See Events", list("events.k8s.io", "events")),
+        ("See Events", list(groups::EVENTS, "events")),
     ]
 }
 

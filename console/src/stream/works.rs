@@ -215,7 +215,7 @@ impl ReplicaSetScreen {
     }
 
     async fn now(&mut self) -> Result<Option<ReplicaSetAnswer>, ErrorAnswer> {
-        let right = Rbac::rollout(&self.namespace, &self.name).into();
+        let right = Rbac::rollout(&self.namespace, Some(&self.name)).into();
         // The hub decides about the write itself.
         let missing = self.app.rights.lacks(right).await.ok().flatten();
         let notes = [
