@@ -44,8 +44,9 @@ pub use timeline::{Facet, TimelineAnswer, TimelineEntry, TimelineSource};
 pub use typescript::typescript;
 pub use works::{
     DifferenceGroup, DifferencePlace, FeedbackAnswer, FieldAnswer, ObjectState, PlacementStage,
-    ReplicaSetAnswer, RolloutCondition, RolloutRow, SetName, Stage, StageAnswer, StageCluster,
-    StageCount, StageFold, WorkAnswer, WorkCondition, WorkCount, WorkObject, WorkRow, WorksAnswer,
+    ReplicaSetAnswer, ReportedWorks, RolloutCondition, RolloutRow, SetName, Stage, StageAnswer,
+    StageCluster, StageCount, StageFold, WorkAnswer, WorkCondition, WorkCount, WorkObject, WorkRow,
+    WorksAnswer,
 };
 
 pub use crate::shown::Text;

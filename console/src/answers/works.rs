@@ -187,10 +187,24 @@ pub struct StageAnswer {
     pub stopped: bool,
     /// The number of clusters in each stage, in the order of [`Stage`].
     pub counts: Vec<StageCount>,
+    /// What its controller counted, if the user may not list the ManifestWorks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reported: Option<ReportedWorks>,
     /// When the next cluster has run for its minimum success time, or misses its deadline.
     #[schemars(with = "Option<String>")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<Timestamp>,
+}
+
+/// How many ManifestWorks of a placement are in which state, by the status of the replica set.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[expect(missing_docs, reason = "the names say it")]
+pub struct ReportedWorks {
+    pub total: i64,
+    pub updated: i64,
+    pub available: i64,
+    pub progressing: i64,
+    pub degraded: i64,
 }
 
 /// The number of clusters in a stage.

@@ -5,7 +5,7 @@ use berth_admin::answers::{
 };
 use berth_api::rollout::{RolloutStrategy, RolloutType};
 use berth_api::text::shorten;
-use berth_api::work::{ManifestWork, ManifestWorkReplicaSet};
+use berth_api::work::{ManifestWork, ManifestWorkReplicaSet, ManifestWorkReplicaSetSummary};
 use berth_api::{groups, labels, lenient};
 use berth_reconcile::{Item, Watched};
 use berth_rollout::RolloutRules;
@@ -15,7 +15,9 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use serde_json::Value;
 
 use super::{Fact, watched};
-use crate::answers::{ConditionAnswer, RolloutCondition, SetName, Text, WorkCondition, WorkRow};
+use crate::answers::{
+    ConditionAnswer, ReportedWorks, RolloutCondition, SetName, Text, WorkCondition, WorkRow,
+};
 
 /// Upper bound on the ManifestWorks that are kept. Further ones are not shown.
 const MOST_WORKS: usize = 200_000;
@@ -99,6 +101,8 @@ pub(crate) struct RolloutPlacement {
     pub(crate) is_stopped: bool,
     /// The number of clusters that it selects, by the status.
     pub(crate) selected: Option<usize>,
+    /// The counts of the status.
+    pub(crate) reported: Option<ReportedWorks>,
 }
 
 /// A PlacementDecision, for the rollouts that follow it.
@@ -342,6 +346,7 @@ impl RolloutFact {
                 },
                 is_stopped: is_stopped(&set.status, &it.name),
                 selected: summary.and_then(listed_clusters),
+                reported: summary.map(|it| reported(&it.summary)),
             }
         };
         let conditions = set.status.conditions.iter().take(MOST_CONDITIONS);
@@ -363,6 +368,16 @@ impl RolloutFact {
             template: Some(set.template.digest()),
             expects_progressing: set.template.expects_progressing(),
         }
+    }
+}
+
+fn reported(counts: &ManifestWorkReplicaSetSummary) -> ReportedWorks {
+    ReportedWorks {
+        total: counts.total,
+        updated: counts.updated,
+        available: counts.available,
+        progressing: counts.progressing,
+        degraded: counts.degraded,
     }
 }
 

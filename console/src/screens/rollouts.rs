@@ -139,12 +139,15 @@ fn counts(placed: &Placed) -> Vec<StageCount> {
         .collect()
 }
 
-fn stage(placement: &RolloutPlacement, placed: &Placed) -> StageAnswer {
+/// `are_listed`: the ManifestWorks are, and the counts are made of them.
+fn stage(placement: &RolloutPlacement, placed: &Placed, are_listed: bool) -> StageAnswer {
+    let reported = placement.reported.clone();
     StageAnswer {
         placement: Text::line(&placement.name),
         strategy: placement.strategy.clone(),
         stopped: placement.is_stopped,
         counts: counts(placed),
+        reported: reported.filter(|_| !are_listed),
         next: placed.next,
     }
 }
@@ -163,7 +166,7 @@ pub(crate) fn row(
         why: set.why.clone(),
         since: set.since,
         placements: placements
-            .map(|it| stage(it, &place(set, it, works, None, now)))
+            .map(|it| stage(it, &place(set, it, works, None, now), works.is_some()))
             .collect(),
     }
 }
@@ -189,7 +192,7 @@ impl Whole<'_> {
         let placements = set.placements.iter().map(|it| {
             let placed = place(set, it, works.as_deref(), self.decided, now);
             PlacementStage {
-                stage: stage(it, &placed),
+                stage: stage(it, &placed, works.is_some()),
                 folds: folds(&placed),
             }
         });

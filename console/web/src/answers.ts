@@ -710,6 +710,15 @@ export interface ReplicaSetAnswer {
   why: string;
 }
 
+/** How many ManifestWorks of a placement are in which state, by the status of the replica set. */
+export interface ReportedWorks {
+  available: number;
+  degraded: number;
+  progressing: number;
+  total: number;
+  updated: number;
+}
+
 /** `GET /api/requests`, and the event `answer` of `screen=requests`. */
 export interface RequestsAnswer {
   /** Clusters that wait for a decision, and accepted clusters with a CSR that waits for one. The newest first. */
@@ -909,6 +918,8 @@ export interface StageAnswer {
   next?: string;
   /** The name of the Placement. */
   placement: string;
+  /** What its controller counted, if the user may not list the ManifestWorks. */
+  reported?: ReportedWorks;
   /** It has stopped, since too many clusters have failed. */
   stopped: boolean;
   /** The strategy in words, such as `at most 25% of the clusters at a time`. */

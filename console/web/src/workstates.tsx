@@ -1,5 +1,5 @@
 // States of works and rollouts in words, and the bar of a rollout.
-import type { RolloutCondition, Stage, StageAnswer, WorkCondition } from "./answers";
+import type { ReportedWorks, RolloutCondition, Stage, StageAnswer, WorkCondition } from "./answers";
 import { Until } from "./time";
 
 /** Word, look, meaning. */
@@ -58,6 +58,23 @@ function Worded({ of: [word, look, meaning] }: { of: [string, string, string] })
   );
 }
 
+/** What the controller counted, for a user who may not list the works. */
+function Reported({ of: { total, updated, available, progressing, degraded } }: { of: ReportedWorks }) {
+  const said = [
+    [updated, "up to date"],
+    [available, "available"],
+    [progressing, "progressing"],
+    [degraded, "degraded"],
+  ] as const;
+  const shown = said.filter(([count]) => count > 0).map(([count, word]) => `${count.toLocaleString()} ${word}`);
+  return (
+    <span title="You may not list the works, so these are the numbers in the status of the replica set">
+      {[`${total.toLocaleString()} ${total === 1 ? "work" : "works"}`, ...shown].join(", ")}
+      <span class="quiet"> (by its status)</span>
+    </span>
+  );
+}
+
 /** The clusters of a placement by stage: a bar, and the numbers in words. */
 export function Bar({ stage }: { stage: StageAnswer }) {
   const counts = ORDER.flatMap((it) => stage.counts.filter((count) => count.stage === it));
@@ -70,7 +87,7 @@ export function Bar({ stage }: { stage: StageAnswer }) {
         ))}
       </div>
       <p class="legend">
-        {all === 0 && <span class="quiet">no cluster that can be seen</span>}
+        {stage.reported ? <Reported of={stage.reported} /> : all === 0 && <span class="quiet">no cluster</span>}
         {counts.map((it) => (
           <span key={it.stage} title={STAGES[it.stage][2]}>
             <span class={`dot ${STAGES[it.stage][1]}`} aria-hidden="true" /> {it.count.toLocaleString()} {STAGES[it.stage][0].toLowerCase()}

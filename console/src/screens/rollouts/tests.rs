@@ -45,7 +45,7 @@ fn set(annotations: &Value, conditions: &[Value]) -> Value {
         },
         "status": {
             "conditions": conditions,
-            "placementSummary": [{"name": "app", "availableDecisionGroups": "1 (7 / 9 clusters applied)"}],
+            "placementSummary": [{"name": "app", "availableDecisionGroups": "1 (7 / 9 clusters applied)", "summary": {"total": 7, "available": 5}}],
         },
     })
 }
@@ -171,11 +171,14 @@ fn without_decisions_clusters_that_wait_are_counted() {
 }
 
 #[test]
-fn without_works_nothing_is_said_of_clusters() {
+fn without_works_the_numbers_of_the_status_are_shown() {
     let decided = [decision(&["c1"])];
     let found = answer_of(&set(&json!({}), &[]), None, Some(&decided));
     assert_eq!(stages(&found), []);
-    assert_eq!(found.placements[0].stage.counts, []);
+    let reported = found.placements[0].stage.reported.clone().unwrap();
+    assert_eq!((reported.total, reported.available), (7, 5));
+    let found = answer_of(&set(&json!({}), &[]), Some(&[]), Some(&decided));
+    assert_eq!(found.placements[0].stage.reported, None);
 }
 
 #[test]
