@@ -182,15 +182,16 @@ webhooks! {
             },
         }),
     };
-    /// Decides writes of agents' CertificateSigningRequests. OCM has no such webhook.
+    /// Decides writes of agents' CertificateSigningRequests, and of those for add-ons. OCM has no such webhook.
     VALIDATE_REQUEST = ValidateRequest {
         name: "certificatesigningrequestvalidators.admission.cluster.open-cluster-management.io",
         manifest: files::REQUEST_VALIDATORS,
         missing: Missing {
             is_fault: false,
-            effect: "an agent may file requests for other clusters, whose agents stop renewing at ten of them",
+            effect: "an agent may file requests for other clusters, whose agents stop renewing at ten of them, and others may file \
+                     requests for add-ons",
         },
-        // Only agents' requests come to the gate.
+        // Only requests of agents and for add-ons come to the gate.
         probe: None,
     };
     /// Decides writes of Placements. OCM has no such webhook.

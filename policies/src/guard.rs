@@ -40,7 +40,7 @@ impl Guard {
             Self::ClusterDefaults => "created-or-set-missing-or-taints-changed",
             Self::ClusterSet => "created-or-cluster-selector-changed",
             Self::Binding => "created-or-cluster-set-changed",
-            Self::Request => "filed-by-an-agent",
+            Self::Request => "filed-by-an-agent-or-for-an-addon",
             Self::Rest => "accepted-or-ca-bundle-introduced",
         }
     }

@@ -1,4 +1,4 @@
-//! CertificateSigningRequests of agents: the label of the own cluster only.
+//! CertificateSigningRequests: agents use the label of their own cluster only, and only agents use that of an add-on.
 
 use crate::guard::Guard;
 use crate::policy::{Code, Policy, Target};
@@ -9,7 +9,16 @@ pub(crate) fn policy(template: &Template) -> Policy {
     Policy::validating("", Target::REQUESTS)
         .ignoring_failures()
         .when(Guard::Request.name(), Guard::Request.fill(template))
-        .variables(template, "requests", &["user", "name", "cluster", "own"])
+        .variables(
+            template,
+            "requests",
+            &["user", "name", "cluster", "own", "addon"],
+        )
+        .require(
+            Code::Forbidden,
+            template.at("requests/addonAgent"),
+            template.at("requests/addonDenied"),
+        )
         .require(
             Code::Forbidden,
             template.at("requests/ownCluster"),

@@ -84,6 +84,8 @@ fn text(name: &str) -> String {
         "clusterNamespace" => sentences::cluster_namespace(a, b).message,
         "foreignRequest" => sentences::foreign_request(USER, Some(c), a, b).message,
         "strangersRequest" => sentences::foreign_request(USER, None, a, b).message,
+        "addonRequest" => sentences::addon_request(USER, a, Some(b)).message,
+        "addonRequestForNone" => sentences::addon_request(USER, a, None).message,
         "notInDefaultSet" => warnings::not_in_default_set(a, USER),
         "impossibleSet" => warnings::impossible_set(a),
         _ => panic!("no sentence {name}"),

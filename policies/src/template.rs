@@ -140,6 +140,7 @@ impl Template {
             "DENY_NOW" => labels::DENY_NOW.to_owned(),
             "CLUSTER_SET" => labels::CLUSTER_SET.to_owned(),
             "RETIRED_SET" => labels::RETIRED_CLUSTER_SET.to_owned(),
+            "ADDON_NAME" => labels::ADDON_NAME.to_owned(),
             "CLUSTER_NAME" => labels::CLUSTER_NAME.to_owned(),
             "DEFAULT_SET" => labels::DEFAULT_SET.to_owned(),
             "GLOBAL_SET" => labels::GLOBAL_SET.to_owned(),

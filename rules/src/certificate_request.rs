@@ -1,8 +1,12 @@
-//! CertificateSigningRequest: an agent may label its requests only for its own cluster.
+//! CertificateSigningRequest: an agent may label its requests only for its own cluster, and only a cluster's agent labels
+//! requests for add-ons there.
 //!
 //! Agents find the requests of their cluster by a label. OCM's agents stop while ten requests have it, in any state and
 //! from any requester. So an agent that labels its requests for another cluster could keep that cluster from renewing its
-//! certificate. OCM has no such rule.
+//! certificate.
+//!
+//! Managers of add-ons approve requests by the labels of cluster and add-on: OCM's, those of custom signers from any
+//! requester. So the label of an add-on is refused to everybody else. OCM has neither rule.
 
 use berth_api::agents;
 use jiff::Timestamp;
@@ -21,15 +25,15 @@ impl Rules for ValidateRequest {
     type Object<'a> = CertificateRequest<'a>;
     type Seen = ();
 
-    /// If the label names a cluster other than the requester's own: is the requester an agent?
+    /// If the label names a cluster other than the requester's own, and none an add-on: is the requester an agent?
     fn examine(
         change: &Change<'_, CertificateRequest<'_>>,
         _: &Settings,
         _: Timestamp,
     ) -> Case<Self> {
         Case::new(Faults::default(), (), |(): &()| {
-            let is_foreign = foreign_cluster(change).is_some();
-            is_foreign.then(is_agent).into_iter().collect()
+            let is_asked = matches!(foreign(change), Some(Foreign::Cluster(_)));
+            is_asked.then(is_agent).into_iter().collect()
         })
     }
 
@@ -40,23 +44,45 @@ impl Rules for ValidateRequest {
         answers: Answers<'_>,
     ) -> Decision {
         let mut findings = Findings::new(change.user, answers);
-        if let Some(cluster) = foreign_cluster(change) {
-            let own = agents::cluster_of(change.user);
-            findings.refuse_if(&is_agent(), "the requester is in group", |_| {
-                sentences::foreign_request(change.user, own, change.name, cluster)
-            });
+        match foreign(change) {
+            Some(Foreign::Cluster(cluster)) => {
+                let own = agents::cluster_of(change.user);
+                findings.refuse_if(&is_agent(), "the requester is in group", |_| {
+                    sentences::foreign_request(change.user, own, change.name, cluster)
+                });
+            }
+            Some(Foreign::Addon(cluster)) => {
+                findings.deny(sentences::addon_request(change.user, change.name, cluster));
+            }
+            None => {}
         }
         findings.decision()
     }
 }
 
-/// Returns the cluster in the label if the change sets the label, and the user name is not that of the cluster's agent.
-fn foreign_cluster<'c>(change: &'c Change<'_, CertificateRequest<'_>>) -> Option<&'c str> {
-    let new = change.new.metadata.labels.cluster_name.as_ref()?;
-    let old = change.old.as_ref();
-    let old = old.and_then(|old| old.metadata.labels.cluster_name.as_ref());
-    let cluster = Some(new).filter(|_| old != Some(new)).map(Text::as_str)?;
-    (agents::cluster_of(change.user) != Some(cluster)).then_some(cluster)
+/// What a requester labels a request for who is not the agent of that cluster.
+enum Foreign<'a> {
+    /// This cluster.
+    Cluster(&'a str),
+    /// An add-on on this cluster, if the request names one.
+    Addon(Option<&'a str>),
+}
+
+/// Returns what the change labels the request for; `None` if it leaves the labels, or the user name is that of the cluster's agent.
+fn foreign<'c>(change: &'c Change<'_, CertificateRequest<'_>>) -> Option<Foreign<'c>> {
+    let new = &change.new.metadata.labels;
+    let old = change.old.as_ref().map(|old| &old.metadata.labels);
+    let cluster = new.cluster_name.as_ref().map(Text::as_str);
+    if cluster.is_some() && cluster == agents::cluster_of(change.user) {
+        return None;
+    }
+    let is_old_cluster = old.is_some_and(|old| old.cluster_name == new.cluster_name);
+    if new.addon_name.is_some() {
+        let is_old = is_old_cluster && old.is_some_and(|old| old.addon_name == new.addon_name);
+        return (!is_old).then_some(Foreign::Addon(cluster));
+    }
+    let cluster = cluster.filter(|_| !is_old_cluster);
+    cluster.map(Foreign::Cluster)
 }
 
 fn is_agent() -> Question {

@@ -107,6 +107,8 @@ pub enum Reason {
     ClusterNamespace,
     /// An agent labels a certificate request for another cluster.
     ForeignRequest,
+    /// Somebody else than a cluster's agent labels a certificate request for an add-on there.
+    AddonRequest,
     /// The name of a Placement does not fit a label.
     PlacementName,
     /// The placement controller would report the Placement as misconfigured.
@@ -253,7 +255,7 @@ impl Fault {
 
 impl Reason {
     /// All reasons.
-    pub const ALL: [Self; 34] = [
+    pub const ALL: [Self; 35] = [
         Self::ClusterName,
         Self::ReservedName,
         Self::ClientConfigUrl,
@@ -274,6 +276,7 @@ impl Reason {
         Self::Bind,
         Self::ClusterNamespace,
         Self::ForeignRequest,
+        Self::AddonRequest,
         Self::PlacementName,
         Self::Misconfigured,
         Self::PlacementField,
@@ -313,6 +316,7 @@ impl Reason {
             Self::Bind => "bind",
             Self::ClusterNamespace => "cluster-namespace",
             Self::ForeignRequest => "foreign-request",
+            Self::AddonRequest => "addon-request",
             Self::PlacementName => "placement-name",
             Self::Misconfigured => "misconfigured",
             Self::PlacementField => "placement-field",

@@ -82,6 +82,8 @@ pub struct Labels<'a> {
     pub retired_set: Option<Text<'a>>,
     /// [`labels::CLUSTER_NAME`].
     pub cluster_name: Option<Text<'a>>,
+    /// [`labels::ADDON_NAME`].
+    pub addon_name: Option<Text<'a>>,
     /// The bytes of all keys and values, without [`labels::CLUSTER_SET`], which the gate itself sets.
     pub bytes: usize,
 }
@@ -272,6 +274,7 @@ impl<'de> Entries<'de> for ReadLabels {
                 labels::CLUSTER_SET => Some(&mut labels.set),
                 labels::RETIRED_CLUSTER_SET => Some(&mut labels.retired_set),
                 labels::CLUSTER_NAME => Some(&mut labels.cluster_name),
+                labels::ADDON_NAME => Some(&mut labels.addon_name),
                 _ => None,
             };
             if read.as_ref().is_some_and(|label| label.is_some()) {

@@ -171,17 +171,36 @@ pub fn foreign_request(user: &str, own: Option<&str>, name: &str, cluster: &str)
             format!("this is not the user name of a cluster's agent: omit the label {label}")
         }
     };
+    let what = format!("a request for ManagedCluster {}", Quoted(cluster));
+    request(Reason::ForeignRequest, user, name, &what, &remedy)
+}
+
+/// Somebody else than the cluster's agent labels a certificate request for an add-on. `cluster` is the cluster of its label.
+pub fn addon_request(user: &str, name: &str, cluster: Option<&str>) -> Denial {
+    let what = match cluster {
+        Some(cluster) => format!("an add-on's request for ManagedCluster {}", Quoted(cluster)),
+        None => "an add-on's request for no ManagedCluster".to_owned(),
+    };
+    let remedy = format!(
+        "only the agent of the cluster in the label {} does: omit the label {}",
+        labels::CLUSTER_NAME,
+        labels::ADDON_NAME
+    );
+    request(Reason::AddonRequest, user, name, &what, &remedy)
+}
+
+fn request(reason: Reason, user: &str, name: &str, what: &str, remedy: &str) -> Denial {
+    let resource = "certificatesigningrequests";
     let message = format!(
-        "certificatesigningrequests.{} {} is forbidden: user {} cannot file a request for ManagedCluster {}: {remedy}",
+        "{resource}.{} {} is forbidden: user {} cannot file {what}: {remedy}",
         groups::CERTIFICATES,
         Quoted(name),
-        Quoted(user),
-        Quoted(cluster)
+        Quoted(user)
     );
     Denial {
-        reason: Reason::ForeignRequest,
+        reason,
         group: groups::CERTIFICATES,
-        resource: "certificatesigningrequests",
+        resource,
         name: name.to_owned(),
         message,
     }

@@ -67,7 +67,7 @@ const BINDINGS: &str = "managedclustersetbindings.";
 const NAMESPACES: &str = "namespaces.";
 const REQUESTS: &str = "certificatesigningrequests.";
 
-const MUTANTS: [Mutant; 33] = [
+const MUTANTS: [Mutant; 34] = [
     mutant(
         "a lease may be one second longer",
         CLUSTERS,
@@ -265,6 +265,12 @@ const MUTANTS: [Mutant; 33] = [
         REQUESTS,
         "variables.own != '' && variables.own == variables.cluster",
         "variables.own != ''",
+    ),
+    mutant(
+        "everybody files for an add-on",
+        REQUESTS,
+        "!variables.addon ||",
+        "!variables.addon || variables.own == '' ||",
     ),
 ];
 

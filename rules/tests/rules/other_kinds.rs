@@ -834,3 +834,106 @@ fn agents_file_requests_for_their_own_cluster_only() {
         assert_eq!(short(&decision), expected, "{case}");
     }
 }
+
+#[test]
+fn only_the_agent_of_a_cluster_files_requests_for_addons_there() {
+    const AGENT: &str = "system:open-cluster-management:c1:agent";
+    const REFUSED: &str = "403 addon-request";
+    let labelled = |cluster: Option<&str>, addon: Option<&str>| {
+        let mut labels = json!({});
+        for (label, value) in [("cluster", cluster), ("addon", addon)] {
+            if let Some(value) = value {
+                labels[format!("open-cluster-management.io/{label}-name")] = value.into();
+            }
+        }
+        json!({ "metadata": { "name": "csr", "labels": labels } })
+    };
+    let addon = labelled(Some("c1"), Some("proxy"));
+    for (case, user, old, new, expected) in [
+        ("its own", AGENT, None, addon.clone(), "allow"),
+        (
+            "of another cluster",
+            AGENT,
+            None,
+            labelled(Some("c2"), Some("proxy")),
+            REFUSED,
+        ),
+        (
+            "of a cluster whose name begins alike",
+            "system:open-cluster-management:c10:agent",
+            None,
+            addon.clone(),
+            REFUSED,
+        ),
+        (
+            "of no cluster",
+            AGENT,
+            None,
+            labelled(None, Some("proxy")),
+            REFUSED,
+        ),
+        ("of an admin", "admin", None, addon.clone(), REFUSED),
+        (
+            "of the add-on itself",
+            "system:open-cluster-management:cluster:c1:addon:proxy:agent:proxy-agent",
+            None,
+            addon.clone(),
+            REFUSED,
+        ),
+        (
+            "an empty name",
+            "admin",
+            None,
+            labelled(Some("c1"), Some("")),
+            REFUSED,
+        ),
+        (
+            "one that is there stays",
+            "admin",
+            Some(addon.clone()),
+            addon.clone(),
+            "allow",
+        ),
+        (
+            "the add-on is put on later",
+            "admin",
+            Some(labelled(Some("c1"), None)),
+            addon.clone(),
+            REFUSED,
+        ),
+        (
+            "the cluster is put on later",
+            "admin",
+            Some(labelled(None, Some("proxy"))),
+            addon.clone(),
+            REFUSED,
+        ),
+        (
+            "it becomes another add-on's",
+            "admin",
+            Some(labelled(Some("c1"), Some("metrics"))),
+            addon.clone(),
+            REFUSED,
+        ),
+        (
+            "the add-on goes",
+            "admin",
+            Some(addon.clone()),
+            labelled(Some("c1"), None),
+            "allow",
+        ),
+    ] {
+        let (old_text, new_text) = (old.as_ref().map(Value::to_string), new.to_string());
+        let change = Change {
+            name: "csr",
+            namespace: "",
+            user,
+            new: serde_json::from_str::<CertificateRequest<'_>>(&new_text).unwrap(),
+            old: old_text
+                .as_deref()
+                .map(|old| serde_json::from_str::<CertificateRequest<'_>>(old).unwrap()),
+        };
+        let decision = decided::<ValidateRequest>(&change, &Settings::default(), &["agent"]);
+        assert_eq!(short(&decision), expected, "{case}");
+    }
+}

@@ -75,7 +75,8 @@ fn effect(name: &PolicyName) -> &'static str {
             "refuses ManagedClusterSetBindings in the namespaces of accepted clusters"
         }
         "certificatesigningrequests" => {
-            "refuses CertificateSigningRequests of an agent for another cluster; a policy that fails admits"
+            "refuses CertificateSigningRequests of an agent for another cluster, and those for add-ons that are not from the cluster's \
+             agent; a policy that fails admits"
         }
         other => panic!("what does the policy {other} do?"),
     }

@@ -438,6 +438,27 @@ fn entries_of_clusters() -> Vec<Entry> {
             remedy: "Label the request with the agent's own cluster, or omit the label.",
         },
         Entry {
+            reason: Reason::AddonRequest.as_str(),
+            title: "A certificate request for an add-on is not from the cluster's agent",
+            webhook: Webhook::ValidateRequest,
+            old: None,
+            new: json!({
+                "apiVersion": "certificates.k8s.io/v1",
+                "kind": "CertificateSigningRequest",
+                "metadata": {
+                    "name": "addon-c2-x7k9p",
+                    "labels": {
+                        "open-cluster-management.io/addon-name": "proxy",
+                        "open-cluster-management.io/cluster-name": "c2",
+                    },
+                },
+            }),
+            why: "Managers of add-ons approve requests by these labels; OCM's approves those of custom signers from any requester. \
+                  Agents file them with the user name `system:open-cluster-management:<cluster>:<agent>`. Only requests with the \
+                  label of an add-on, and those of agents, come to the gate.",
+            remedy: "Omit the label `open-cluster-management.io/addon-name`.",
+        },
+        Entry {
             reason: Reason::ClusterName.as_str(),
             title: "The cluster's name is no DNS label",
             webhook: validate,

@@ -613,7 +613,23 @@ fn writes_of_works_call_the_gate_only_about_their_spec() {
 }
 
 #[test]
-fn nobodys_requests_but_agents_come_to_the_gate() {
+fn requests_for_addons_come_to_the_gate_whoever_files_them() {
+    let webhook = Webhook::ValidateRequest;
+    for (label, called) in [
+        ("open-cluster-management.io/addon-name", true),
+        ("open-cluster-management.io/cluster-name", false),
+    ] {
+        let labelled = json!({ "metadata": { "labels": { label: "x" } } });
+        let labelled = merged(&bare(webhook), [&labelled]);
+        let mut review = review(webhook, &labelled, None);
+        review["request"]["userInfo"]["groups"] = json!(["system:masters"]);
+        let matches = Conditions::of(webhook).match_request(&review["request"]);
+        assert_eq!(matches, Ok(called), "{label}");
+    }
+}
+
+#[test]
+fn nobodys_other_requests_but_agents_come_to_the_gate() {
     let agents = "system:open-cluster-management:managed-clusters";
     let webhook = Webhook::ValidateRequest;
     for (case, groups, called) in [

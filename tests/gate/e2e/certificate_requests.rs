@@ -1,4 +1,5 @@
-//! Agents create CSRs for their own cluster only; the API server does not call the gate for other users' CSRs.
+//! Agents create CSRs for their own cluster only, and nobody else those for add-ons there; the API server does not call the gate for
+//! other CSRs.
 
 use serde_json::{Value, json};
 
@@ -12,10 +13,12 @@ use berth_testkit::writes::By;
 by_each_client![
     an_agent_files_requests_for_its_own_cluster_only,
     an_agent_whose_name_is_no_agents_labels_none,
+    requests_for_addons_come_from_the_agent_of_the_cluster,
     requests_of_others_do_not_wait_for_the_gate,
 ];
 
 const LABEL: &str = "open-cluster-management.io/cluster-name";
+const ADDON: &str = "open-cluster-management.io/addon-name";
 
 /// Somebody with these groups who may file requests.
 async fn filing(hub: &berth_testkit::cluster::Cluster, user: &str, groups: &[String]) -> Person {
@@ -88,6 +91,51 @@ async fn an_agent_whose_name_is_no_agents_labels_none(by: By) {
     written.denied(REQUEST_VALIDATORS, 403, "Forbidden", &[&refused]);
     let (_, unlabelled) = labelled(Csr::new(&cluster, "a1"), None);
     agent.create(&unlabelled).await.ok();
+}
+
+async fn requests_for_addons_come_from_the_agent_of_the_cluster(by: By) {
+    let hub = Guarded::shared().await;
+    let (own, other) = (fresh("c"), fresh("c"));
+    let agent = filing(hub.cluster, &user_of(&own, "a1"), &groups_of(&own)).await;
+    let admin = filing(hub.cluster, &fresh("admin"), &["admins".to_owned()]).await;
+    let for_addon = |cluster: Option<&str>| {
+        let (name, mut request) = labelled(Csr::new(&own, "a1"), cluster);
+        request["metadata"]["labels"][ADDON] = "proxy".into();
+        (name, request)
+    };
+    let (_, request) = for_addon(Some(&own));
+    agent.by(by).create(&request).await.ok();
+    // What the agent filed may be labelled otherwise.
+    let label = json!({ "metadata": { "labels": { "team": "a" } } });
+    admin.by(by).merge(&request, &label).await.ok();
+
+    let denial = |name: &str, user: &str, of: &str| {
+        format!(
+            "certificatesigningrequests.certificates.k8s.io \"{name}\" is forbidden: user \"{user}\" cannot file an add-on's \
+             request for {of}: only the agent of the cluster in the label {LABEL} does: omit the label {ADDON}"
+        )
+    };
+    for (person, cluster) in [
+        (&agent, Some(&*other)),
+        (&agent, None),
+        (&admin, Some(&*own)),
+        (&admin, None),
+    ] {
+        let (name, request) = for_addon(cluster);
+        let of = cluster.map_or("no ManagedCluster".to_owned(), |it| {
+            format!("ManagedCluster \"{it}\"")
+        });
+        let refused = denial(&name, &person.user, &of);
+        let written = person.by(by).create(&request).await;
+        written.denied(REQUEST_VALIDATORS, 403, "Forbidden", &[&refused]);
+    }
+    // Nor does a request become an add-on's later.
+    let (name, plain) = labelled(Csr::new(&own, "a1"), Some(&own));
+    agent.by(by).create(&plain).await.ok();
+    let label = json!({ "metadata": { "labels": { ADDON: "proxy" } } });
+    let refused = denial(&name, &admin.user, &format!("ManagedCluster \"{own}\""));
+    let written = admin.by(by).merge(&plain, &label).await;
+    written.denied(REQUEST_VALIDATORS, 403, "Forbidden", &[&refused]);
 }
 
 async fn requests_of_others_do_not_wait_for_the_gate(by: By) {

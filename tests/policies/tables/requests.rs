@@ -1,4 +1,4 @@
-//! CertificateSigningRequests of agents.
+//! CertificateSigningRequests of agents and for add-ons.
 
 use berth_api::{agents, labels};
 use berth_testkit::csr::{Csr, user_of};
@@ -26,6 +26,11 @@ pub fn labelled(cluster: Option<&str>) -> Value {
     body
 }
 
+fn for_addon(mut request: Value) -> Value {
+    request["metadata"]["labels"][labels::ADDON_NAME] = "proxy".into();
+    request
+}
+
 /// An agent of this name.
 pub fn agent(name: &str) -> User {
     User::new(&[]).called(name).in_group(agents::ALL)
@@ -33,6 +38,7 @@ pub fn agent(name: &str) -> User {
 
 pub fn rows() -> Vec<Row> {
     let c1 = || agent(&user_of("c1", "agent"));
+    let admin = || User::new(&[]).called("admin");
     let of = |cluster: &str| labelled(Some(cluster));
     let cases = [
         ("their own", c1(), None, of("c1"), "allow"),
@@ -116,6 +122,76 @@ pub fn rows() -> Vec<Row> {
             c1(),
             Some(of("c2")),
             labelled(None),
+            "allow",
+        ),
+        (
+            "an add-on's of their cluster",
+            c1(),
+            None,
+            for_addon(of("c1")),
+            "allow",
+        ),
+        (
+            "an add-on's of another cluster",
+            c1(),
+            None,
+            for_addon(of("c2")),
+            "403",
+        ),
+        (
+            "an add-on's of no cluster",
+            c1(),
+            None,
+            for_addon(labelled(None)),
+            "403",
+        ),
+        (
+            "an add-on's by an admin",
+            admin(),
+            None,
+            for_addon(of("c1")),
+            "403",
+        ),
+        (
+            "an add-on's of no cluster by an admin",
+            admin(),
+            None,
+            for_addon(labelled(None)),
+            "403",
+        ),
+        (
+            "an add-on's by the user name of an agent outside of the group",
+            User::new(&[]).called(&user_of("c1", "agent")),
+            None,
+            for_addon(of("c1")),
+            "allow",
+        ),
+        (
+            "an add-on's that is there stays",
+            admin(),
+            Some(for_addon(of("c1"))),
+            with_note(for_addon(of("c1"))),
+            "allow",
+        ),
+        (
+            "an add-on's label that comes later",
+            admin(),
+            Some(of("c1")),
+            for_addon(of("c1")),
+            "403",
+        ),
+        (
+            "an add-on's that becomes another cluster's",
+            admin(),
+            Some(for_addon(of("c1"))),
+            for_addon(of("c2")),
+            "403",
+        ),
+        (
+            "an add-on's label that goes",
+            admin(),
+            Some(for_addon(of("c1"))),
+            of("c1"),
             "allow",
         ),
     ];
