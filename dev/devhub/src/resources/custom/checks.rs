@@ -44,16 +44,7 @@ pub(super) fn errors(definition: &Value, old: Option<&Value>) -> Vec<FieldError>
             errors.push(FieldError::invalid(at, name.as_str(), words));
         }
     }
-    let at = "spec.conversion.strategy";
-    match text(&spec["conversion"], "strategy") {
-        "" | "None" => {}
-        // Kubernetes has it; devhub says that it has not.
-        "Webhook" => {
-            let words = "devhub does not implement conversion by webhooks; versions of one kind must look alike (\"None\")";
-            errors.push(FieldError::forbidden(at, words));
-        }
-        other => errors.push(not_supported(at, other, &["None", "Webhook"])),
-    }
+    conversion(&spec["conversion"], &mut errors);
     if spec["preserveUnknownFields"] == true {
         let words = "cannot be true; set x-kubernetes-preserve-unknown-fields in the schema";
         errors.push(FieldError::invalid(
@@ -66,6 +57,32 @@ pub(super) fn errors(definition: &Value, old: Option<&Value>) -> Vec<FieldError>
         immutable(spec, old, &mut errors);
     }
     errors
+}
+
+/// A conversion webhook is accepted, and never called: only the stored version is served (see [`super::served`]).
+fn conversion(conversion: &Value, errors: &mut Vec<FieldError>) {
+    let at = "spec.conversion.strategy";
+    let webhook = &conversion["webhook"];
+    match text(conversion, "strategy") {
+        "" | "None" if webhook.is_null() => {}
+        "" | "None" => {
+            let words = "should not be set when strategy is not set to Webhook";
+            let at = "spec.conversion.webhookClientConfig";
+            errors.push(FieldError::forbidden(at, words));
+        }
+        "Webhook" => {
+            if webhook["clientConfig"].is_null() {
+                let words = "required when strategy is set to Webhook";
+                let at = "spec.conversion.webhookClientConfig";
+                errors.push(FieldError::required(at, words));
+            }
+            if texts(&webhook["conversionReviewVersions"]).is_empty() {
+                let at = "spec.conversion.conversionReviewVersions";
+                errors.push(FieldError::required(at, ""));
+            }
+        }
+        other => errors.push(not_supported(at, other, &["None", "Webhook"])),
+    }
 }
 
 /// A DNS-1035 label, which begins with a letter.

@@ -42,16 +42,52 @@ fn definitions_are_refused_where_the_real_server_refuses_them() {
 }
 
 #[test]
-fn conversion_by_webhook_is_refused() {
-    let mut json = definition("cluster.open-cluster-management.io_managedclustersets.yaml");
-    json["spec"]["conversion"] =
-        json!({"strategy": "Webhook", "webhook": {"conversionReviewVersions": ["v1"]}});
-    let found = errors(&json, None);
-    let [error] = found.as_slice() else {
-        panic!("{found:?}");
+fn a_conversion_names_its_webhook_or_has_none() {
+    let service = json!({"service": {"name": "gate", "namespace": "hub"}});
+    for (sentence, conversion, fields) in [
+        (
+            "complete",
+            json!({"strategy": "Webhook", "webhook": {"clientConfig": service, "conversionReviewVersions": ["v1"]}}),
+            &[][..],
+        ),
+        (
+            "nothing to call",
+            json!({"strategy": "Webhook"}),
+            &[
+                "spec.conversion.webhookClientConfig",
+                "spec.conversion.conversionReviewVersions",
+            ],
+        ),
+        (
+            "left over",
+            json!({"strategy": "None", "webhook": {"conversionReviewVersions": ["v1"]}}),
+            &["spec.conversion.webhookClientConfig"],
+        ),
+        (
+            "unknown",
+            json!({"strategy": "Other"}),
+            &["spec.conversion.strategy"],
+        ),
+    ] {
+        let mut json = definition("cluster.open-cluster-management.io_managedclustersets.yaml");
+        json["spec"]["conversion"] = conversion;
+        let found = errors(&json, None);
+        let found: Vec<&str> = found.iter().map(|it| it.field.as_str()).collect();
+        assert_eq!(found, fields, "{sentence}");
+    }
+}
+
+#[test]
+fn of_converted_versions_only_the_stored_one_is_served() {
+    let mut json = definition("addons/addon.open-cluster-management.io_managedclusteraddons.yaml");
+    json["status"] = json!({"conditions": [{"type": "Established", "status": "True"}]});
+    let versions = |json: &Value| -> Vec<String> {
+        let served = resources(&serde_json::from_value(json.clone()).unwrap()).unwrap();
+        served.iter().map(|it| it.version.clone()).collect()
     };
-    assert_eq!(error.field, "spec.conversion.strategy");
-    assert!(error.detail.starts_with("devhub does not implement"));
+    assert_eq!(versions(&json), ["v1alpha1"]);
+    json["spec"]["conversion"] = json!({"strategy": "None"});
+    assert_eq!(versions(&json), ["v1alpha1", "v1beta1"]);
 }
 
 #[test]
