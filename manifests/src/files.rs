@@ -37,6 +37,10 @@ manifests! {
     CRD_INVENTORY_PLACEMENT_DECISIONS = "crds/inventory/multicluster.x-k8s.io_placementdecisions.yaml";
     CRD_MANIFEST_WORKS = "crds/work/work.open-cluster-management.io_manifestworks.yaml";
     CRD_MANIFEST_WORK_REPLICA_SETS = "crds/work/work.open-cluster-management.io_manifestworkreplicasets.yaml";
+    CRD_CLUSTER_MANAGEMENT_ADDONS = "crds/addons/addon.open-cluster-management.io_clustermanagementaddons.yaml";
+    CRD_MANAGED_CLUSTER_ADDONS = "crds/addons/addon.open-cluster-management.io_managedclusteraddons.yaml";
+    CRD_ADDON_DEPLOYMENT_CONFIGS = "crds/addons/addon.open-cluster-management.io_addondeploymentconfigs.yaml";
+    CRD_ADDON_TEMPLATES = "crds/addons/addon.open-cluster-management.io_addontemplates.yaml";
     CRD_CLAIMS = "crds/agent/cluster.open-cluster-management.io_clusterclaims.yaml";
     CRD_APPLIED_MANIFEST_WORKS = "crds/agent/work/work.open-cluster-management.io_appliedmanifestworks.yaml";
 
@@ -133,6 +137,14 @@ pub const PLACEMENT_CRDS: [Manifest; 3] = [
 
 /// The CRDs of the work API on a hub.
 pub const WORK_CRDS: [Manifest; 2] = [CRD_MANIFEST_WORKS, CRD_MANIFEST_WORK_REPLICA_SETS];
+
+/// The CRDs of add-ons on a hub. The gate converts the objects of the first two between their versions.
+pub const ADDON_CRDS: [Manifest; 4] = [
+    CRD_CLUSTER_MANAGEMENT_ADDONS,
+    CRD_MANAGED_CLUSTER_ADDONS,
+    CRD_ADDON_DEPLOYMENT_CONFIGS,
+    CRD_ADDON_TEMPLATES,
+];
 
 /// The CRDs of the inventory API of SIG-Multicluster.
 pub const INVENTORY_CRDS: [Manifest; 2] = [CRD_CLUSTER_PROFILES, CRD_INVENTORY_PLACEMENT_DECISIONS];

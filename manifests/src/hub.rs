@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::files::{
-    ACCOUNTS, AGENT_ROLES, BINDING_VALIDATORS, CERTIFICATES, CERTIFICATES_ROLE, CLUSTER_MUTATORS,
-    CLUSTER_VALIDATORS, CONTROLLER, CONTROLLER_ROLE, CRDS, DISRUPTION_BUDGET, GATE, GATE_ROLE,
-    Manifest, NAMESPACE, PEOPLE_AGGREGATED, PEOPLE_ROLES, PLACEMENT_CRDS, PLACEMENT_ROLE,
-    PLACEMENT_VALIDATORS, POLICIES, POLICIES_WITH_WEBHOOK, REPLICA_SET_VALIDATORS,
+    ACCOUNTS, ADDON_CRDS, AGENT_ROLES, BINDING_VALIDATORS, CERTIFICATES, CERTIFICATES_ROLE,
+    CLUSTER_MUTATORS, CLUSTER_VALIDATORS, CONTROLLER, CONTROLLER_ROLE, CRDS, DISRUPTION_BUDGET,
+    GATE, GATE_ROLE, Manifest, NAMESPACE, PEOPLE_AGGREGATED, PEOPLE_ROLES, PLACEMENT_CRDS,
+    PLACEMENT_ROLE, PLACEMENT_VALIDATORS, POLICIES, POLICIES_WITH_WEBHOOK, REPLICA_SET_VALIDATORS,
     REQUEST_VALIDATORS, SERVICE, SET_VALIDATORS, WORK_CRDS, WORK_ROLE, WORK_VALIDATORS,
 };
 
@@ -34,7 +34,7 @@ pub enum Mode {
 /// The objects of a hub.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hub {
-    /// CustomResourceDefinitions.
+    /// CustomResourceDefinitions. Those of which [`is_converted`] returns true need a gate that answers.
     pub definitions: Vec<Value>,
     /// Namespace, accounts, roles, Service and Secret: what Deployments need.
     pub foundation: Vec<Value>,
@@ -113,7 +113,7 @@ impl Hub {
             Mode::PoliciesWithWebhook => POLICIES_WITH_WEBHOOK.documents(),
         };
         let mut hub = Self {
-            definitions: documents(&[&CRDS[..], &PLACEMENT_CRDS, &WORK_CRDS].concat()),
+            definitions: documents(&[&CRDS[..], &PLACEMENT_CRDS, &WORK_CRDS, &ADDON_CRDS].concat()),
             foundation: documents(&FOUNDATION),
             // The controller fills the Secret that the gate serves from.
             workloads: documents(&[CONTROLLER, GATE]),
@@ -145,6 +145,9 @@ impl Hub {
 
     /// `overlays/policies`.
     fn without_the_gate(&mut self) {
+        for definition in self.definitions.iter_mut().filter(|it| is_converted(it)) {
+            serve_what_is_stored(definition);
+        }
         let of_the_gate = [
             &GATE,
             &SERVICE,
@@ -216,6 +219,21 @@ pub(crate) fn in_one_account(objects: &mut [Value]) {
                 subject["name"] = json!(GATE_ACCOUNT);
             }
         }
+    }
+}
+
+/// Returns true if a webhook converts the objects of a CustomResourceDefinition.
+pub fn is_converted(definition: &Value) -> bool {
+    definition["spec"]["conversion"]["strategy"] == "Webhook"
+}
+
+/// Makes a CustomResourceDefinition one that no webhook converts, and that serves only the version in which its objects are stored: in
+/// another version the API server would return them without the fields that are named differently there.
+pub fn serve_what_is_stored(definition: &mut Value) {
+    definition["spec"]["conversion"] = json!({"strategy": "None"});
+    let versions = definition["spec"]["versions"].as_array_mut();
+    for version in versions.into_iter().flatten() {
+        version["served"] = version["storage"].clone();
     }
 }
 

@@ -12,5 +12,5 @@ pub mod values;
 pub mod webhooks;
 
 pub use files::Manifest;
-pub use hub::{HUB_NAMESPACE, Hub, Mode};
+pub use hub::{HUB_NAMESPACE, Hub, Mode, is_converted, serve_what_is_stored};
 pub use webhooks::ShippedWebhook;

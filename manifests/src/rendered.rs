@@ -12,7 +12,7 @@ use crate::files::{
     CLUSTER_PROFILES_ROLE, CONSOLE, GATE, INVENTORY_CRDS, NETWORK_POLICIES, PEOPLE_AGGREGATED,
     SIG_PLACEMENT_DECISIONS_ROLE,
 };
-use crate::hub::{Hub, Mode, container, documents, in_one_account};
+use crate::hub::{Hub, Mode, container, documents, in_one_account, is_converted};
 use crate::values::{CertificateSource, Certificates, HubValues, OF_RULES, Pods, Quantity, Size};
 
 /// cert-manager writes the CA of this certificate into objects with the annotation.
@@ -94,15 +94,19 @@ impl Hub {
             CertificateSource::Berth => return,
             CertificateSource::CertManager => {
                 self.foundation.extend(CERT_MANAGER_CERTIFICATE.documents());
-                for guard in self.registrations() {
-                    guard["metadata"]["annotations"][INJECT] = json!(INJECTED);
+                for caller in self.callers() {
+                    caller["metadata"]["annotations"][INJECT] = json!(INJECTED);
                 }
                 "registration-webhook-serving-cert"
             }
             CertificateSource::Existing => {
                 let bundle = BASE64_STANDARD.encode(&certificates.existing.ca_bundle);
-                for guard in self.registrations() {
-                    let webhooks = guard["webhooks"].as_array_mut();
+                for caller in self.callers() {
+                    if is_converted(caller) {
+                        let webhook = &mut caller["spec"]["conversion"]["webhook"];
+                        webhook["clientConfig"]["caBundle"] = json!(bundle);
+                    }
+                    let webhooks = caller.get_mut("webhooks").and_then(Value::as_array_mut);
                     for webhook in webhooks.into_iter().flatten() {
                         webhook["clientConfig"]["caBundle"] = json!(bundle);
                     }
@@ -137,9 +141,11 @@ impl Hub {
         }
     }
 
-    fn registrations(&mut self) -> impl Iterator<Item = &mut Value> {
+    /// The objects by which API servers call the gate: registrations, and definitions with a conversion.
+    fn callers(&mut self) -> impl Iterator<Item = &mut Value> {
+        let converted = self.definitions.iter_mut().filter(|it| is_converted(it));
         let guards = self.guards.iter_mut();
-        guards.filter(|it| !it["webhooks"].is_null())
+        converted.chain(guards.filter(|it| !it["webhooks"].is_null()))
     }
 
     fn objects_mut(&mut self) -> impl Iterator<Item = &mut Value> {

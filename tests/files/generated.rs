@@ -80,6 +80,7 @@ fn the_crds_in_manifests_are_those_of_the_types() {
     let inventory = crds::inventory();
     // No controller uses these yet.
     let work = [crds::manifest_work(), crds::manifest_work_replica_set()];
+    let addons = crds::addons();
     // On the managed clusters, not on the hub.
     let agent = [crds::cluster_claim()];
     let work_agent = [crds::applied_manifest_work()];
@@ -89,6 +90,7 @@ fn the_crds_in_manifests_are_those_of_the_types() {
         ("manifests/crds/placement", &placement[..]),
         ("manifests/crds/inventory", &inventory[..]),
         ("manifests/crds/work", &work[..]),
+        ("manifests/crds/addons", &addons[..]),
         ("manifests/crds/agent", &agent[..]),
         ("manifests/crds/agent/work", &work_agent[..]),
     ] {

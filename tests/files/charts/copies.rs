@@ -5,7 +5,8 @@ mod copy;
 use std::fs;
 
 use berth_manifests::Manifest;
-use berth_manifests::files::{self, INVENTORY_CRDS, PLACEMENT_CRDS, WORK_CRDS};
+use berth_manifests::files::{self, ADDON_CRDS, INVENTORY_CRDS, PLACEMENT_CRDS, WORK_CRDS};
+use berth_manifests::is_converted;
 
 use self::copy::Copy;
 use crate::manifests::files::in_repository;
@@ -33,6 +34,28 @@ const CLIENT_CONFIG: &[(&str, &str)] = &[(
     "  clientConfig:\n{{- if eq $.Values.certificates.source \"existing\" }}\n    caBundle: {{ $.Values.certificates.existing.caBundle | \
      b64enc }}\n{{- end }}\n",
 )];
+/// Those of [`INJECT`] and [`KEEP_CRDS`].
+const KEEP_AND_INJECT: &str = "{{- if or $.Values.crds.keep (eq $.Values.certificates.source \"cert-manager\") }}\n{{- if \
+                               $.Values.crds.keep }}\n    helm.sh/resource-policy: keep\n{{- end }}\n{{- if eq \
+                               $.Values.certificates.source \"cert-manager\" }}\n    cert-manager.io/inject-ca-from: \
+                               open-cluster-management-hub/registration-webhook-serving-cert\n{{- end }}\n{{- end }}\n";
+/// Without a gate nothing is converted, and only the stored version is served.
+const CONVERSION: &[(&str, &str)] = &[
+    (
+        "    strategy: Webhook\n    webhook:\n      clientConfig:\n",
+        "{{- if eq $.Values.mode \"policies\" }}\n    strategy: None\n{{- else }}\n    strategy: Webhook\n    webhook:\n      \
+         clientConfig:\n{{- if eq $.Values.certificates.source \"existing\" }}\n        caBundle: {{ \
+         $.Values.certificates.existing.caBundle | b64enc }}\n{{- end }}\n",
+    ),
+    (
+        "      conversionReviewVersions:\n      - v1\n      - v1beta1\n",
+        "      conversionReviewVersions:\n      - v1\n      - v1beta1\n{{- end }}\n",
+    ),
+    (
+        "    served: true\n    storage: false\n",
+        "    served: {{ ne $.Values.mode \"policies\" }}\n    storage: false\n",
+    ),
+];
 const SELECTED: &str =
     "    {{- with $.Values.monitoring.labels }}\n    {{- toYaml . | nindent 4 }}\n    {{- end }}\n";
 
@@ -109,6 +132,18 @@ fn crd(manifest: Manifest, guard: &'static [&'static str]) -> Copy {
     }
 }
 
+fn addon_crd(manifest: Manifest) -> Copy {
+    let copy = crd(manifest, &[CRDS]);
+    match manifest.documents().iter().any(is_converted) {
+        true => Copy {
+            annotations: KEEP_AND_INJECT,
+            replaced: CONVERSION,
+            ..copy
+        },
+        false => copy,
+    }
+}
+
 fn registration(manifest: Manifest) -> Copy {
     Copy {
         annotations: INJECT,
@@ -136,6 +171,7 @@ pub(super) fn hub() -> Vec<(String, String)> {
         .chain(PLACEMENT_CRDS)
         .chain(WORK_CRDS);
     copies.extend(crds.map(|it| crd(it, &[CRDS])));
+    copies.extend(ADDON_CRDS.map(addon_crd));
     let inventory = &["and $.Values.crds.enabled $.Values.clusterProfiles.enabled"];
     copies.extend(INVENTORY_CRDS.map(|it| crd(it, inventory)));
     let account = &[CONTROLLERS_ACCOUNT];
