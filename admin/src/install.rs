@@ -4,13 +4,15 @@
 //! - Nothing is changed before all checks have passed. The API server itself judges each object first, as a dry run: rights, webhooks of
 //!   others, and fields that another client owns.
 //! - A CustomResourceDefinition that has more than ours stays as it is; a version in which objects are stored is never dropped.
-//! - Registrations and policies are installed last, when the gate answers, and removed first.
+//! - Registrations and policies are installed last, when the gate answers, and removed first. CustomResourceDefinitions whose objects the
+//!   gate converts name it only while it runs, and the version in which objects are stored stays.
 //! - What somebody has set in a Deployment (arguments, resources, replicas) stays.
 //! - The fleet stays, unless a user asks for a purge and types the name of the hub.
 //! - It can be run again, also after an interruption: objects that are as they should be stay unchanged.
 
 mod clusteradm;
 mod components;
+mod conversion;
 mod facts;
 pub(crate) mod init;
 mod keep;

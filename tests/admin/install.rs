@@ -1,6 +1,7 @@
 //! `berth init`, `berth upgrade`, `berth uninstall` and `berth version`: a hub on which nothing is installed, and what a node does with
 //! the Deployments.
 
+mod addons;
 mod console;
 mod faults;
 mod purge;

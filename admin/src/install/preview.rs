@@ -1,15 +1,16 @@
 //! What an installation would change, object by object, as the API server judges it.
 
+use berth_manifests::is_converted;
 use berth_rules::display::first_of;
 use futures::StreamExt;
 use futures::stream;
 use serde_json::{Value, json};
 
 use super::facts::AT_ONCE;
-use super::keep;
+use super::{conversion, keep};
 use crate::doctor::{Stands, compare_definitions};
 use crate::failure::CommandError;
-use crate::hub::{DryRun, HubConnection, Place, title};
+use crate::hub::{DryRun, HubConnection, MANAGER, Place, title};
 
 /// What happens to an object.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,6 +34,8 @@ pub(super) struct Planned {
     pub(super) force: bool,
     /// Settings of a stored Deployment that stay.
     pub(super) keeps: Vec<&'static str>,
+    /// The object is the merge patch that ends a conversion. What another client has set cannot be removed by applying.
+    pub(super) ends_conversion: bool,
 }
 
 /// How to judge.
@@ -78,6 +81,7 @@ impl Judge<'_> {
                     change: Change::Removed,
                     force: false,
                     keeps: Vec::new(),
+                    ends_conversion: false,
                 }),
                 Ok(false) => {}
                 Err(failure) => refused.push(format!("{}: {failure}", title(object))),
@@ -94,6 +98,7 @@ impl Judge<'_> {
             change,
             force,
             keeps,
+            ends_conversion: false,
         };
         let Some(stored) = stored else {
             self.may_be_created(&object).await?;
@@ -101,16 +106,26 @@ impl Judge<'_> {
         };
         let mut force = self.force;
         if object["kind"] == "CustomResourceDefinition" {
+            conversion::keep_storage(&mut object, &stored);
+            let converts = conversion::is_as(&object, &stored);
             match compare_definitions(&object, &stored) {
-                Stands::Complete => return Ok(plan(object, Change::Unchanged, force, keeps)),
-                Stands::Older => {}
-                Stands::Kept(why) => return Ok(plan(object, Change::Kept(why), force, keeps)),
+                Stands::Complete if converts => {
+                    return Ok(plan(object, Change::Unchanged, force, keeps));
+                }
+                Stands::Complete | Stands::Older => {}
+                Stands::Kept(why) => match conversion::on_top_of(&object, &stored) {
+                    Some(changed) if !converts => object = changed,
+                    _ => return Ok(plan(object, Change::Kept(why), force, keeps)),
+                },
                 Stands::Refused(_) if force => {}
                 Stands::Refused(why) => {
                     return Err(CommandError::Refused(format!(
                         "{why}; --force-conflicts replaces it"
                     )));
                 }
+            }
+            if is_converted(&stored) && !is_converted(&object) {
+                return self.ends_conversion(&object, &stored).await;
             }
         }
         keeps.extend(keep::leave_settings(&mut object, &stored));
@@ -122,12 +137,14 @@ impl Judge<'_> {
             Err(failure) if failure.is_conflict() => {
                 let words = failure.to_string();
                 let owners = owners(&words);
-                if owners.is_empty() || !owners.iter().all(|it| it.starts_with("kubectl")) {
+                // This program has ended a conversion by a patch, or the object was installed with kubectl apply -k, which this command
+                // stands in for.
+                let is_ours = |it: &&str| it.starts_with("kubectl") || *it == MANAGER;
+                if owners.is_empty() || !owners.iter().all(is_ours) {
                     return Err(CommandError::Refused(format!(
                         "{failure}; --force-conflicts takes these fields over"
                     )));
                 }
-                // It was installed with kubectl apply -k, which this command stands in for.
                 force = true;
                 self.hub.apply_as_trial(&object, force).await?
             }
@@ -135,6 +152,35 @@ impl Judge<'_> {
         };
         let changed = changed_paths(&stored, &trial);
         Ok(plan(object, change(changed), force, keeps))
+    }
+
+    /// A definition that a webhook converts, and that is not to be converted.
+    async fn ends_conversion(
+        &self,
+        object: &Value,
+        stored: &Value,
+    ) -> Result<Planned, CommandError> {
+        let patch = conversion::without_webhook(object, stored).map_err(|why| {
+            CommandError::Refused(format!(
+                "without a gate nothing converts its objects, and {why}. Write all of them again, and remove the other versions from \
+                 status.storedVersions: \
+                 https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definition-versioning/"
+            ))
+        })?;
+        let changed = match self.dry_run {
+            DryRun::Client => changed_by(&patch, stored),
+            _ => changed_paths(
+                stored,
+                &conversion::end(self.hub, &patch, DryRun::Server).await?,
+            ),
+        };
+        Ok(Planned {
+            object: patch,
+            change: change(changed),
+            force: false,
+            keeps: Vec::new(),
+            ends_conversion: true,
+        })
     }
 
     /// # Errors

@@ -12,8 +12,9 @@
 //! 2. ManifestWorkReplicaSets and ManagedClusters. The controllers delete add-ons and ManifestWorks of a cluster in their order, which
 //!    an add-on's own controller would otherwise create anew.
 //! 3. ManifestWorks in other namespaces.
-//! 4. Registrations, Deployments and the rest of what `berth init` installed. The controller would create the default sets anew.
-//! 5. The CustomResourceDefinitions, and with them all other objects of their kinds.
+//! 4. The CustomResourceDefinitions whose objects the gate converts, and with them these objects: add-ons.
+//! 5. Registrations, Deployments and the rest of what `berth init` installed. The controller would create the default sets anew.
+//! 6. The other CustomResourceDefinitions, and with them all other objects of their kinds.
 
 mod confirm;
 mod fleet;
@@ -22,7 +23,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use berth_manifests::{HUB_NAMESPACE, Manifest, files};
+use berth_manifests::{HUB_NAMESPACE, Manifest, files, is_converted};
 use berth_rules::display::Lines;
 use k8s_openapi::api::apps::v1::Deployment;
 use serde_json::Value;
@@ -139,10 +140,11 @@ impl Confirmed<'_> {
         bootstrap.reverse();
         let mut removed = components::remove(hub, &bootstrap, dry_run).await?;
         removed += self.delete_fleet().await?;
+        removed += self.delete_definitions(true).await?;
         let parts = components::existing(hub, false).await?;
         removed += components::remove(hub, &parts, dry_run).await?;
         components::remove_namespace(hub, dry_run).await?;
-        removed += self.delete_definitions().await?;
+        removed += self.delete_definitions(false).await?;
         Ok(removed)
     }
 
@@ -187,14 +189,19 @@ impl Confirmed<'_> {
         }
     }
 
-    /// Deletes the definitions, and waits until they are gone with all their objects.
-    async fn delete_definitions(&mut self) -> anyhow::Result<usize> {
-        let definitions: Vec<Value> = self.kinds.iter().map(|it| it.definition.clone()).collect();
+    /// Deletes the definitions whose objects the gate converts, or the others, and waits until they are gone with all their objects.
+    async fn delete_definitions(&mut self, converted: bool) -> anyhow::Result<usize> {
+        let mut kinds = self.kinds.clone();
+        kinds.retain(|it| is_converted(&it.definition) == converted);
+        let definitions: Vec<Value> = kinds.iter().map(|it| it.definition.clone()).collect();
         let deleted = components::remove(self.hub, &definitions, self.dry_run).await?;
         if self.dry_run != DryRun::None {
             return Ok(deleted);
         }
-        let kinds = self.kinds.clone();
+        let berth = match converted {
+            true => "Berth still runs on this hub",
+            false => "Berth is removed from this hub",
+        };
         for kind in &kinds {
             let target = title(&kind.definition);
             loop {
@@ -211,7 +218,7 @@ impl Confirmed<'_> {
                 self.progress.waits(&target, &what);
                 if Instant::now() >= self.deadline {
                     let remedy = format!(
-                        "{target} waits for them. Berth is removed from this hub. The clients that set these finalizers have to remove them, \
+                        "{target} waits for them. {berth}. The clients that set these finalizers have to remove them, \
                          or an admin; then run the command again."
                     );
                     return Err(self.late(&left, &remedy).into());

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use berth_api::groups;
-use berth_manifests::HUB_NAMESPACE;
+use berth_manifests::{HUB_NAMESPACE, is_converted};
 use berth_rules::display::Lines;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Pod;
@@ -12,6 +12,7 @@ use kube::core::response::Status;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use super::conversion;
 use super::facts::{Facts, Standing};
 use super::keep::is_ours;
 use super::preview::{Change, Judge, Planned};
@@ -166,11 +167,12 @@ impl Installation<'_> {
         for planned in gone(true) {
             self.write(planned).await?;
         }
-        for planned in of(is_definition) {
+        let needs_no_gate = |it: &Value| is_definition(it) && !is_converted(it);
+        for planned in of(needs_no_gate) {
             self.write(planned).await?;
         }
         if let Some(waiting) = &mut waiting {
-            for planned in of(is_definition) {
+            for planned in of(needs_no_gate) {
                 waiting.until_served(self.hub, &planned.object).await?;
             }
         }
@@ -188,10 +190,17 @@ impl Installation<'_> {
                 writeln!(io::stdout(), "{} is available", title(&planned.object))?;
             }
         }
+        // Objects that are stored already can be read in the other version only while the gate answers.
+        for planned in of(is_converted) {
+            self.write(planned).await?;
+        }
         for planned in of(is_guard) {
             self.write(planned).await?;
         }
         if let Some(waiting) = &mut waiting {
+            for planned in of(is_converted) {
+                waiting.until_converted(self.hub, &planned.object).await?;
+            }
             for planned in of(is_guard) {
                 waiting.until_trusted(self.hub, &planned.object).await?;
             }
@@ -214,11 +223,15 @@ impl Installation<'_> {
             object,
             change,
             force,
+            ends_conversion,
             ..
         } = planned;
         if change.writes() {
             let written = match change {
                 Change::Removed => self.hub.remove(object, DryRun::None).await.map(drop),
+                _ if *ends_conversion => conversion::end(self.hub, object, DryRun::None)
+                    .await
+                    .map(drop),
                 _ => self.hub.apply(object, *force).await.map(drop),
             };
             written.map_err(|failure| {
@@ -330,6 +343,41 @@ impl Waiting {
         .await
     }
 
+    /// Until an object can be written in the version in which it is not stored. It is not created: the write is a dry run.
+    async fn until_converted(
+        &mut self,
+        hub: &HubConnection,
+        definition: &Value,
+    ) -> Result<(), CommandError> {
+        self.until(&title(definition), async || {
+            let Some(stored) = hub.stored(definition).await? else {
+                return Ok(Some("it does not exist".to_owned()));
+            };
+            // A newer one may be converted by another webhook.
+            if !conversion::is_by_the_gate(&stored) {
+                return Ok(None);
+            }
+            let webhook = &stored["spec"]["conversion"]["webhook"];
+            if has_no_bundle(webhook) {
+                return Ok(Some("the CA of the gate (caBundle)".to_owned()));
+            }
+            let missing = not_served(&stored);
+            let Some(probe) = conversion::Probe::of(&stored).filter(|_| missing.is_none()) else {
+                return Ok(missing);
+            };
+            let tried = hub
+                .try_to_create(
+                    probe.resource,
+                    probe.version,
+                    probe.namespace,
+                    &probe.object,
+                )
+                .await?;
+            Ok(tried.outcome.err().and_then(|status| unconverted(&status)))
+        })
+        .await
+    }
+
     /// Until a ManagedCluster with a wrong name is refused. It is not created: the write is a dry run.
     async fn until_in_force(&mut self, hub: &HubConnection) -> Result<(), CommandError> {
         let cluster = json!({
@@ -376,6 +424,12 @@ fn undecided(status: &Status) -> Option<String> {
     (!is_decision && !is_no_right).then(|| format!("its decision: {}", status.message))
 }
 
+/// Returns why an object could not be converted, or `None` if the API server came to another result. A hub may serve no other version.
+fn unconverted(status: &Status) -> Option<String> {
+    let is_undecided = status.code >= 500 || status.code == 429;
+    is_undecided.then(|| format!("its conversion: {}", status.message))
+}
+
 fn not_served(definition: &Value) -> Option<String> {
     let conditions = definition["status"]["conditions"].as_array();
     let established = conditions
@@ -387,10 +441,12 @@ fn not_served(definition: &Value) -> Option<String> {
 
 fn without_ca(registration: &Value) -> bool {
     let webhooks = registration["webhooks"].as_array();
-    webhooks.into_iter().flatten().any(|webhook| {
-        let bundle = webhook["clientConfig"]["caBundle"].as_str();
-        bundle.is_none_or(str::is_empty)
-    })
+    webhooks.into_iter().flatten().any(has_no_bundle)
+}
+
+fn has_no_bundle(webhook: &Value) -> bool {
+    let bundle = webhook["clientConfig"]["caBundle"].as_str();
+    bundle.is_none_or(str::is_empty)
 }
 
 #[cfg(test)]
@@ -412,6 +468,20 @@ mod tests {
         assert_eq!(undecided(&status(403, no_right)), None);
         let failed = "failed calling webhook \"x\": connection refused";
         assert!(undecided(&status(500, failed)).is_some());
+    }
+
+    #[test]
+    fn only_a_failed_call_shows_that_the_gate_does_not_convert() {
+        let status = |code, message: &str| Status {
+            code,
+            message: message.to_owned(),
+            ..Status::default()
+        };
+        let failed = "conversion webhook for addon.open-cluster-management.io/v1beta1, Kind=ManagedClusterAddOn failed: Post";
+        assert!(unconverted(&status(500, failed)).is_some());
+        assert!(unconverted(&status(429, "too many requests")).is_some());
+        assert_eq!(unconverted(&status(403, "cannot create")), None);
+        assert_eq!(unconverted(&status(404, "not found")), None);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use berth_api::ManagedCluster;
 
 use super::components;
+use super::conversion::OfTheGate;
 use super::purge::Purge;
 use crate::ask::{can_ask, confirmed};
 use crate::failure::CommandError;
@@ -20,6 +21,9 @@ use crate::hub::{DryRun, HubArgs, HubConnection, Wait, wait};
 /// The CustomResourceDefinitions stay, and with them every ManagedCluster, set, placement and work; so do the namespaces and rights of the
 /// clusters, and the account of bootstrap tokens. Agents keep working, and find the hub as it was when Berth or OCM is installed again.
 /// Nothing of this deletes a cluster: 'berth delete cluster' does, and so does --purge.
+///
+/// Without the gate nothing converts add-ons. So their CustomResourceDefinitions serve only the version in which the objects are stored, until
+/// Berth or OCM is installed again; where objects are stored in two versions, the CustomResourceDefinition stays as it is.
 ///
 /// With --purge the fleet goes, too: while the controllers still run, every ManagedCluster, and with it the add-ons and ManifestWorks, which
 /// the agents remove from their clusters; then Berth, and the CustomResourceDefinitions with all their objects. The command asks for the name
@@ -88,7 +92,8 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
     components::check(&hub).await?;
     let clusters = count(hub.names::<ManagedCluster>(None).await)?;
     let there = components::existing(&hub, clusters > 0).await?;
-    if there.is_empty() {
+    let converted = OfTheGate::read(&hub).await?;
+    if there.is_empty() && converted.is_empty() {
         writeln!(io::stdout(), "Berth is not installed: nothing was removed")?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -103,6 +108,8 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
             return Ok(ExitCode::FAILURE);
         }
     }
+    // First: without the gate, the API server would fail reads of add-ons, and with them the deletion of namespaces.
+    converted.end(&hub, dry_run).await?;
     components::remove(&hub, &there, dry_run).await?;
     components::remove_namespace(&hub, dry_run).await?;
     if dry_run != DryRun::None {

@@ -151,8 +151,12 @@ async fn a_purge_deletes_the_fleet_before_its_controllers() {
     let deployment = at("deployment/berth-registration-controller deleted");
     let definition =
         at("customresourcedefinition/managedclusters.cluster.open-cluster-management.io deleted");
+    // While the gate converts add-ons.
+    let converted = at(
+        "customresourcedefinition/managedclusteraddons.addon.open-cluster-management.io deleted",
+    );
     assert!(
-        registration < deployment && deployment < definition,
+        converted < registration && registration < deployment && deployment < definition,
         "{said}"
     );
     assert!(

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use base64::prelude::{BASE64_STANDARD, Engine};
 use berth_certs::issue::Authority;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::{IMAGE, lines, objects};
+use super::{DEFINITIONS, IMAGE, lines, objects};
 use berth_testkit::cluster::{Output, Person};
 use berth_testkit::hub_node::{HUB, HubNode};
 
@@ -155,14 +156,22 @@ async fn the_gate_serves_a_certificate_of_somebody_else() {
     let namespace = berth_manifests::files::NAMESPACE.documents().remove(0);
     node.cluster.apply(&[namespace, secret]).await;
     let existing = json!({"secretName": "our-certificate", "caBundle": leaf.ca_pem});
+    let bundle = BASE64_STANDARD.encode(&leaf.ca_pem);
     let certificates = json!({"source": "existing", "existing": existing});
     let values = Files::new();
     let values = values.with("values.yaml", &json!({ "certificates": certificates }));
     let args = ["init", IMAGE, "--no-token", "--values", &values];
     let (output, ()) = tokio::join!(admin.berth(&args), node.runs_the_hub());
     assert!(output.ok().contains("The hub is ready."), "{output:?}");
+    let path = format!("{DEFINITIONS}/managedclusteraddons.addon.open-cluster-management.io");
+    let stored = admin.get(&path).await.unwrap().ok().clone();
+    let webhook = &stored["spec"]["conversion"]["webhook"];
+    assert_eq!(webhook["clientConfig"]["caBundle"], *bundle);
+    // The bundle goes with the conversion.
     let output = admin.berth(&["uninstall", "--yes"]).await;
     output.ok();
+    let stored = admin.get(&path).await.unwrap().ok().clone();
+    assert_eq!(stored["spec"]["conversion"], json!({"strategy": "None"}));
 }
 
 /// The registrations go before anything that they need, and come back last.
