@@ -6,8 +6,8 @@ use std::fmt;
 use berth_api::{ManagedCluster, ManagedClusterSet, ManagedClusterSetBinding};
 use berth_certs::served::Chain;
 use berth_lifecycle_core::facts::CertificateRequest;
-use berth_manifests::ShippedWebhook;
 use berth_manifests::webhooks::WEBHOOKS;
+use berth_manifests::{ShippedWebhook, is_converted};
 use berth_policies::installed::{Installed, PolicyKind, State, Stored};
 use berth_policies::{Options, UnknownFlag};
 use jiff::Timestamp;
@@ -176,6 +176,11 @@ impl Facts {
             .filter_map(|webhook| Some((*webhook, self.registration(webhook).ok()??)))
     }
 
+    /// Returns the webhooks that convert objects, with the names of their CustomResourceDefinitions.
+    pub(crate) fn conversions(&self) -> impl Iterator<Item = (&str, &Value)> {
+        conversions(&self.crds)
+    }
+
     /// Returns true if policies decide what a webhook decides, except what policies cannot decide. A policy that differs from
     /// the printed one counts: another check reports it.
     pub(crate) fn are_policies_enough(&self, webhook: &ShippedWebhook) -> bool {
@@ -223,6 +228,17 @@ impl Facts {
         let deployment = self.deployments.as_ref().ok()?.iter().find(of_name)?;
         (deployment.spec.replicas != Some(0)).then_some(deployment)
     }
+}
+
+/// The webhooks that convert objects, with the names of these CustomResourceDefinitions.
+pub(crate) fn conversions(
+    crds: &BTreeMap<String, Fact<Option<Value>>>,
+) -> impl Iterator<Item = (&str, &Value)> {
+    let stored = crds.iter().filter_map(|(name, crd)| {
+        let crd = crd.as_ref().ok()?.as_ref()?;
+        Some((name.as_str(), crd)).filter(|_| is_converted(crd))
+    });
+    stored.map(|(name, crd)| (name, &crd["spec"]["conversion"]["webhook"]))
 }
 
 // === impl Policies ===

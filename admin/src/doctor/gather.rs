@@ -66,7 +66,7 @@ pub(super) async fn gather(
     );
     let (
         crds,
-        registrations,
+        mut registrations,
         policies,
         tried,
         accounts,
@@ -79,6 +79,7 @@ pub(super) async fn gather(
         requests,
         agent_roles,
     ) = everything;
+    registered::of_conversions(hub, &crds, namespace, &mut registrations).await;
     let facts = Facts {
         namespace: namespace.to_owned(),
         answered,

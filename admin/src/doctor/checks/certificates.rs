@@ -1,16 +1,15 @@
-//! The certificates that the webhooks serve, and the CA bundles of the registrations: the API server trusts them, and they do not
-//! expire soon.
+//! The certificates that the webhooks serve, and the CA bundles of the registrations and of the CustomResourceDefinitions whose objects
+//! are converted: the API server trusts them, and they do not expire soon.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use berth_certs::served::{Bundle, Chain, Judgement, Leaf, Objection, judge};
-use berth_manifests::ShippedWebhook;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
-use super::writes;
+use super::{services, writes};
 use crate::doctor::facts::{Endpoint, Fact, Facts, Unread, endpoint};
 use crate::doctor::finding::{Check, Finding, FindingObject};
 use crate::doctor::installation::{self, CONTROLLER, OWN_SECRET, WEBHOOK};
@@ -20,11 +19,17 @@ const CHECK: Check = Check::WebhookCertificate;
 /// Certificates are renewed before less than this time is left, or less than a fifth of their lifetime.
 const SOON: SignedDuration = SignedDuration::from_hours(7 * 24);
 
-/// Returns a command that writes a CA into a registration.
+const DEFINITION: &str = "customresourcedefinition";
+
+/// Returns a command that writes a CA into a registration or a definition.
 fn patch(object: &FindingObject) -> String {
+    let webhook = match object.kind {
+        DEFINITION => "spec/conversion/webhook",
+        _ => "webhooks/0",
+    };
     format!(
         "write the CA of the certificate into it: kubectl patch {} {} --type=json -p \
-         \"[{{\\\"op\\\":\\\"add\\\",\\\"path\\\":\\\"/webhooks/0/clientConfig/caBundle\\\",\\\"value\\\":\\\"$(base64 < \
+         \"[{{\\\"op\\\":\\\"add\\\",\\\"path\\\":\\\"/{webhook}/clientConfig/caBundle\\\",\\\"value\\\":\\\"$(base64 < \
          ca.crt | tr -d '\\n')\\\"}}]\"",
         object.kind, object.name
     )
@@ -32,20 +37,34 @@ fn patch(object: &FindingObject) -> String {
 
 pub(super) fn check(facts: &Facts) -> Vec<Finding> {
     let mut findings: Vec<_> = kept(facts).into_iter().collect();
-    // A finding about a certificate is reported once for all registrations.
+    // A finding about a certificate is reported once for all that call it.
     let mut reported = BTreeSet::new();
-    for (webhook, registration) in facts.registered() {
-        let object = FindingObject::new(webhook.registration_kind(), webhook.name);
-        for config in &registration.webhooks {
-            let (of_registration, of_server) = one(facts, webhook, config, &object);
-            findings.extend(of_registration.into_iter().map(|it| it.of(object.clone())));
-            for finding in of_server {
-                let about = finding.object.clone().map(|object| object.to_string());
-                if reported.insert((about, finding.message.clone())) {
-                    findings.push(finding);
-                }
+    let mut add = |object: FindingObject, (of_caller, of_server): (Vec<Finding>, Vec<Finding>)| {
+        findings.extend(of_caller.into_iter().map(|it| it.of(object.clone())));
+        for finding in of_server {
+            let about = finding.object.clone().map(|object| object.to_string());
+            if reported.insert((about, finding.message.clone())) {
+                findings.push(finding);
             }
         }
+    };
+    for (webhook, registration) in facts.registered() {
+        let object = FindingObject::new(webhook.registration_kind(), webhook.name);
+        let works = writes::works(facts, webhook);
+        for config in &registration.webhooks {
+            let found = one(facts, works, facts.without_gate(), config, &object);
+            add(object.clone(), found);
+        }
+    }
+    for (name, config) in facts.conversions() {
+        // The certificate of a webhook that is not the gate is not known.
+        if endpoint(config).is_some_and(|there| !services::is_registered(facts, &there)) {
+            continue;
+        }
+        let object = FindingObject::new(DEFINITION, name);
+        let works = writes::works_at(facts, config);
+        let found = one(facts, works, services::NOT_CONVERTED, config, &object);
+        add(object, found);
     }
     findings
 }
@@ -53,16 +72,15 @@ pub(super) fn check(facts: &Facts) -> Vec<Finding> {
 /// Returns the findings about the registration, and those about the certificate.
 fn one(
     facts: &Facts,
-    webhook: &'static ShippedWebhook,
+    works: bool,
+    without_gate: &str,
     config: &Value,
     object: &FindingObject,
 ) -> (Vec<Finding>, Vec<Finding>) {
-    let works = writes::works(facts, webhook);
     let Some(endpoint) = endpoint(config) else {
         let message = "its clientConfig names neither a URL nor a Service";
         return (vec![CHECK.fault(message).remedy(patch(object))], Vec::new());
     };
-    let without_gate = facts.without_gate();
     let bundle = match bundle(config, without_gate) {
         Ok(bundle) => bundle,
         Err(finding) => {
@@ -367,7 +385,49 @@ mod tests {
                 registration.webhooks[0]["clientConfig"]["caBundle"] =
                     json!(BASE64_STANDARD.encode(bundle));
             }
+            set_bundle_of_conversions(facts, bundle);
         })
+    }
+
+    fn set_bundle_of_conversions(facts: &mut Facts, bundle: &str) {
+        for crd in facts.crds.values_mut() {
+            let crd = crd.as_mut().unwrap().as_mut().unwrap();
+            if let Some(config) = crd.pointer_mut("/spec/conversion/webhook/clientConfig") {
+                config["caBundle"] = json!(BASE64_STANDARD.encode(bundle));
+            }
+        }
+    }
+
+    #[test]
+    fn a_conversion_needs_the_bundle_of_the_gate_too() {
+        let (authority, good) = leaf(NAME, 1, 90);
+        let (other, _) = leaf(NAME, 1, 90);
+        let mut facts = facts(&good.certificate_pem, authority.certificate_pem());
+        assert_eq!(check(&facts), []);
+        set_bundle_of_conversions(&mut facts, other.certificate_pem());
+        let findings = check(&facts);
+        let stale = "fault: its caBundle does not match the certificate that secret/registration-webhook-serving-cert in \
+                     open-cluster-management-hub holds, which is signed by \"CN=the CA\": the API server does not trust it, and fails reads \
+                     and writes of add-ons";
+        assert_eq!(told(&findings, &[stale, stale]), [stale, stale]);
+        let object = findings[0].object.as_ref().unwrap();
+        assert_eq!(
+            object.to_string(),
+            "customresourcedefinition/clustermanagementaddons.addon.open-cluster-management.io"
+        );
+        let remedy = findings[0].remedy.as_ref().unwrap();
+        assert!(
+            remedy.contains("/spec/conversion/webhook/clientConfig/caBundle"),
+            "{remedy}"
+        );
+        // Another webhook may have another CA.
+        for crd in facts.crds.values_mut() {
+            let crd = crd.as_mut().unwrap().as_mut().unwrap();
+            if let Some(config) = crd.pointer_mut("/spec/conversion/webhook/clientConfig") {
+                config["service"]["name"] = json!("cluster-manager-addon-webhook");
+            }
+        }
+        assert_eq!(check(&facts), []);
     }
 
     #[test]
@@ -384,7 +444,12 @@ mod tests {
             "fault: its caBundle does not match the certificate that secret/registration-webhook-serving-cert in \
              open-cluster-management-hub holds, which is signed by \"CN=the CA\"",
         ];
-        let all: Vec<&str> = all.iter().cycle().take(WEBHOOKS.len()).copied().collect();
+        let all: Vec<&str> = all
+            .iter()
+            .cycle()
+            .take(WEBHOOKS.len() + 2)
+            .copied()
+            .collect();
         // (sentence, certificate, bundle, what is found)
         let table: [(&str, &Issued, &str, Vec<&str>); 7] = [
             ("sound", &good, ca, vec![]),
@@ -446,7 +511,7 @@ mod tests {
         let mut broken = facts(&good.certificate_pem, "nonsense");
         broken.tried.clear();
         let found = check(&broken);
-        assert_eq!(found.len(), WEBHOOKS.len());
+        assert_eq!(found.len(), WEBHOOKS.len() + 2);
         assert!(found[0].message.starts_with("its caBundle cannot be used"));
         // Without a caBundle, the API server may trust the certificate by its own authorities.
         let without = |works: bool| {

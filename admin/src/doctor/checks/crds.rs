@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use berth_manifests::{Manifest, files};
+use berth_manifests::{Manifest, files, is_converted};
 use berth_rules::display::first_of;
 use serde_json::Value;
 
@@ -35,6 +35,15 @@ pub(crate) const WORK: Part = Part {
     without: Some("works"),
 };
 
+pub(crate) const ADDONS: Part = Part {
+    crds: &files::ADDON_CRDS,
+    remedy: "kubectl apply -k manifests/crds/addons",
+    without: Some("add-ons"),
+};
+
+/// The parts of a hub.
+const PARTS: [Part; 4] = [CORE, PLACEMENT, WORK, ADDONS];
+
 /// The fields that gate, controllers and agents need: without them in the schema, the hub drops their values. A schema that lacks other
 /// fields is older, and works.
 const NEEDED: [&str; 24] = [
@@ -66,8 +75,7 @@ const NEEDED: [&str; 24] = [
 
 /// Returns the shipped CRDs of a hub. A test keeps them equal to those that are generated from the types.
 pub(crate) fn expected() -> Vec<Value> {
-    let parts = [CORE, PLACEMENT, WORK];
-    parts.iter().flat_map(Part::documents).collect()
+    PARTS.iter().flat_map(Part::documents).collect()
 }
 
 /// Returns the name of a CRD, such as `managedclusters.cluster.open-cluster-management.io`.
@@ -79,10 +87,8 @@ pub(crate) fn name(crd: &Value) -> String {
 }
 
 pub(super) fn check(facts: &Facts) -> Vec<Finding> {
-    [CORE, PLACEMENT, WORK]
-        .iter()
-        .flat_map(|part| part.check(facts))
-        .collect()
+    let parts = PARTS.iter().flat_map(|part| part.check(facts));
+    parts.collect()
 }
 
 // === impl Part ===
@@ -192,22 +198,61 @@ fn compare(ours: &Value, stored: &Value, remedy: &str) -> Vec<Finding> {
     if found["storage"] != true {
         findings.push(CHECK.note(format!("objects are not stored as version {wanted}")));
     }
-    let others: Vec<&str> = served.into_iter().filter(|name| *name != wanted).collect();
+    let of_ours = |name: &str| {
+        let ours = ours["spec"]["versions"].as_array().unwrap_or(&none);
+        ours.iter().find(|it| it["name"] == name)
+    };
+    let others: Vec<&str> = served
+        .iter()
+        .copied()
+        .filter(|name| of_ours(name).is_none())
+        .collect();
     if !others.is_empty() {
         findings.push(CHECK.note(format!("it also serves {}", others.join(", "))));
     }
-    if found["subresources"]["status"].is_null() {
+    findings.extend(conversion(ours, stored, &served, remedy));
+    if found["subresources"]["status"].is_null() && !version["subresources"]["status"].is_null() {
         findings.push(fault(
             "it has no subresource status: users who may write an object may also write its status, and the hub cannot"
                 .to_owned(),
         ));
     }
-    findings.extend(compare_schemas(
-        &version["schema"]["openAPIV3Schema"],
-        &found["schema"]["openAPIV3Schema"],
-        remedy,
-    ));
+    for found in versions.iter().filter(is_served) {
+        let Some(version) = found["name"].as_str().and_then(of_ours) else {
+            continue;
+        };
+        let differences = compare_schemas(
+            &version["schema"]["openAPIV3Schema"],
+            &found["schema"]["openAPIV3Schema"],
+            remedy,
+        );
+        for finding in differences {
+            // Most fields are those of all versions.
+            if !findings.contains(&finding) {
+                findings.push(finding);
+            }
+        }
+    }
     findings
+}
+
+/// What converts the objects. Other checks look at the webhook and its certificate.
+fn conversion(ours: &Value, stored: &Value, served: &[&str], remedy: &str) -> Option<Finding> {
+    if !is_converted(ours) || is_converted(stored) {
+        return None;
+    }
+    Some(match served {
+        [] | [_] => CHECK.note(format!(
+            "nothing converts its objects, so only {} is served",
+            served.join(", ")
+        )),
+        _ => CHECK
+            .fault(format!(
+                "nothing converts its objects, and {} are served: a write in one version drops fields of another",
+                served.join(", ")
+            ))
+            .remedy(remedy),
+    })
 }
 
 /// How a stored CustomResourceDefinition stands to ours, for an installation.
@@ -501,6 +546,34 @@ mod tests {
     }
 
     #[test]
+    fn two_versions_are_served_only_if_they_are_converted() {
+        let ours = files::CRD_MANAGED_CLUSTER_ADDONS.documents().remove(0);
+        let of = |change: fn(&mut Value)| {
+            let mut crd = ours.clone();
+            crd["status"] = stored(|_| {})["status"].clone();
+            change(&mut crd);
+            compare(&ours, &crd, ADDONS.remedy)
+        };
+        for (sentence, change, expected) in [
+            ("as it is shipped", (|_| {}) as fn(&mut Value), &[][..]),
+            (
+                "without a gate",
+                berth_manifests::serve_what_is_stored,
+                &["note: nothing converts its objects, so only v1alpha1 is served"],
+            ),
+            (
+                "without a conversion",
+                |crd| crd["spec"]["conversion"] = json!({"strategy": "None"}),
+                &[
+                    "fault: nothing converts its objects, and v1alpha1, v1beta1 are served: a write in one version drops fields of another",
+                ],
+            ),
+        ] {
+            assert_eq!(told(&of(change), expected), expected, "{sentence}");
+        }
+    }
+
+    #[test]
     fn nothing_that_has_more_than_ours_is_replaced() {
         let ours = managed_cluster();
         let without = |crd: &mut Value, field: &str| {
@@ -549,7 +622,7 @@ mod tests {
 
     #[test]
     fn a_hub_may_lack_all_kinds_of_a_part_but_not_some() {
-        for part in [PLACEMENT, WORK] {
+        for part in [PLACEMENT, WORK, ADDONS] {
             let all: Vec<_> = part.documents().map(|crd| name(&crd)).collect();
             let without = |names: &[String]| {
                 check(&with(|facts| {

@@ -11,6 +11,7 @@ pub(super) fn check(facts: &Facts) -> Vec<Finding> {
     let mut endpoints: Vec<Endpoint> = facts
         .registered()
         .flat_map(|(_, registration)| &registration.webhooks)
+        .chain(facts.conversions().map(|(_, webhook)| webhook))
         .filter_map(endpoint)
         .collect();
     endpoints.sort();
@@ -29,7 +30,8 @@ pub(super) fn check(facts: &Facts) -> Vec<Finding> {
             continue;
         };
         let object = FindingObject::within("service", &namespace, &name);
-        let mut found = one(facts, &namespace, &name, port, called);
+        let by = Caller::of(facts, &called_here);
+        let mut found = one(facts, by, (&namespace, &name), port, called);
         if is_reached(facts, &called_here) {
             // The dry run has proven what could not be read.
             found.retain(|finding| finding.severity != Severity::Unknown);
@@ -37,6 +39,39 @@ pub(super) fn check(facts: &Facts) -> Vec<Finding> {
         findings.extend(found.into_iter().map(|finding| finding.of(object.clone())));
     }
     findings
+}
+
+/// What calls a Service, and what the API server does while it gets no answer.
+#[derive(Clone, Copy)]
+struct Caller {
+    /// The words "X calls".
+    calls: &'static str,
+    without: &'static str,
+}
+
+impl Caller {
+    fn of(facts: &Facts, there: &Endpoint) -> Self {
+        match is_registered(facts, there) {
+            true => Self {
+                calls: "the registrations call",
+                without: facts.without_gate(),
+            },
+            false => Self {
+                calls: "the conversion of add-ons calls",
+                without: NOT_CONVERTED,
+            },
+        }
+    }
+}
+
+/// What happens if the conversion webhook cannot be called, as a predicate of the API server.
+pub(super) const NOT_CONVERTED: &str =
+    "fails reads and writes of add-ons in the version in which they are not stored";
+
+/// Returns true if a registration calls this address.
+pub(super) fn is_registered(facts: &Facts, there: &Endpoint) -> bool {
+    let mut webhooks = facts.registered().flat_map(|(_, it)| &it.webhooks);
+    webhooks.any(|it| endpoint(it).as_ref() == Some(there))
 }
 
 /// Returns true if a dry run reached a webhook at this address.
@@ -47,13 +82,19 @@ fn is_reached(facts: &Facts, there: &Endpoint) -> bool {
     })
 }
 
-fn one(facts: &Facts, namespace: &str, name: &str, port: i32, called: &Called) -> Vec<Finding> {
+fn one(
+    facts: &Facts,
+    by: Caller,
+    (namespace, name): (&str, &str),
+    port: i32,
+    called: &Called,
+) -> Vec<Finding> {
     let service = match &called.service {
         Ok(Some(service)) => service,
         Ok(None) => {
             let message = format!(
-                "it does not exist, and the registrations call it: the API server {}",
-                facts.without_gate()
+                "it does not exist, and {} it: the API server {}",
+                by.calls, by.without
             );
             return vec![
                 CHECK
@@ -68,7 +109,7 @@ fn one(facts: &Facts, namespace: &str, name: &str, port: i32, called: &Called) -
         return Vec::new();
     }
     let Some(of_service) = port_of(service, port) else {
-        let message = format!("it has no port {port}, which the registrations call");
+        let message = format!("it has no port {port}, which {}", by.calls);
         return vec![
             CHECK
                 .fault(message)
@@ -81,7 +122,7 @@ fn one(facts: &Facts, namespace: &str, name: &str, port: i32, called: &Called) -
             CHECK
                 .fault(format!(
                     "it has no ready endpoint: the API server {}",
-                    facts.without_gate()
+                    by.without
                 ))
                 .remedy(why_not_ready(facts, namespace, name)),
         ],
@@ -211,6 +252,33 @@ mod tests {
             let findings = check(&facts);
             assert_eq!(told(&findings, expected), expected, "{sentence}");
         }
+    }
+
+    #[test]
+    fn the_service_of_a_conversion_must_be_there_too() {
+        let of_ocm = (
+            "open-cluster-management-hub",
+            "cluster-manager-addon-webhook",
+        );
+        let facts = with(|facts| {
+            for crd in facts.crds.values_mut() {
+                let crd = crd.as_mut().unwrap().as_mut().unwrap();
+                if let Some(config) = crd.pointer_mut("/spec/conversion/webhook/clientConfig") {
+                    config["service"]["name"] = json!(of_ocm.1);
+                }
+            }
+            let mut called = facts.called.values().next().unwrap().clone();
+            called.service = Ok(None);
+            let place = (of_ocm.0.to_owned(), of_ocm.1.to_owned());
+            facts.called.insert(place, called);
+        });
+        let expected = [
+            "fault: it does not exist, and the conversion of add-ons calls it: the API server fails reads and writes",
+        ];
+        let findings = check(&facts);
+        assert_eq!(told(&findings, &expected), expected);
+        let object = FindingObject::within("service", of_ocm.0, of_ocm.1);
+        assert_eq!(findings[0].object, Some(object));
     }
 
     #[test]

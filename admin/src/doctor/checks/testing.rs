@@ -135,6 +135,9 @@ fn read() -> Facts {
             .map(|crd| {
                 let name = crds::name(&crd);
                 let mut stored = crd;
+                if let Some(config) = stored.pointer_mut("/spec/conversion/webhook/clientConfig") {
+                    config["caBundle"] = json!(BASE64_STANDARD.encode(authority.certificate_pem()));
+                }
                 stored["status"]["conditions"] = json!([
                     {"type": "NamesAccepted", "status": "True"},
                     {"type": "Established", "status": "True"},

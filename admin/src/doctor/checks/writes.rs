@@ -136,12 +136,24 @@ pub(super) fn works(facts: &Facts, webhook: &ShippedWebhook) -> bool {
     tried.is_some_and(|tried| verdict(facts, webhook, probe, tried) == Verdict::Berths)
 }
 
+/// Returns true if a dry run reached a webhook that is called as this one: at the same address, trusted by the same CA.
+pub(super) fn works_at(facts: &Facts, config: &Value) -> bool {
+    let called = |webhook: &Value| Some((endpoint(webhook)?, caller_trusts(webhook)));
+    facts.registered().any(|(webhook, registration)| {
+        let mut webhooks = registration.webhooks.iter();
+        works(facts, webhook) && webhooks.any(|it| called(it) == called(config))
+    })
+}
+
+fn caller_trusts(webhook: &Value) -> Value {
+    webhook["clientConfig"]["caBundle"].clone()
+}
+
 fn are_called_alike(facts: &Facts, one: &ShippedWebhook, other: &ShippedWebhook) -> bool {
     let called = |webhook: &ShippedWebhook| {
         let registration = facts.registration(webhook).ok()??;
         let config = registration.webhooks.first()?;
-        let bundle = config["clientConfig"]["caBundle"].clone();
-        Some((endpoint(config)?, bundle))
+        Some((endpoint(config)?, caller_trusts(config)))
     };
     called(one).is_some_and(|one| called(other) == Some(one))
 }

@@ -9,9 +9,10 @@ use futures::future::join_all;
 use k8s_openapi::api::admissionregistration::v1::{
     MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
 };
+use serde_json::Value;
 
 use super::{get, read};
-use crate::doctor::facts::{Called, Endpoint, Fact, Registration, Unread, endpoint};
+use crate::doctor::facts::{Called, Endpoint, Fact, Registration, Unread, conversions, endpoint};
 use crate::doctor::installation;
 use crate::doctor::objects::{Deployment, EndpointSlice, Secret, Service};
 use crate::hub::{Filter, HubConnection};
@@ -72,10 +73,7 @@ pub(super) async fn registrations(hub: &HubConnection, namespace: &str) -> Regis
             Endpoint::Address { .. } => None,
         })
         .collect();
-    let called = join_all(services.into_iter().map(|(within, name)| async move {
-        let called = called(hub, &within, &name, namespace).await;
-        ((within, name), called)
-    }));
+    let called = all_called(hub, services, namespace);
     let addresses = ours.into_iter().filter_map(|endpoint| match &endpoint {
         Endpoint::Address { host, port } => {
             let (host, port) = (host.clone(), *port);
@@ -87,9 +85,40 @@ pub(super) async fn registrations(hub: &HubConnection, namespace: &str) -> Regis
     Registrations {
         mutating,
         validating,
-        called: called.into_iter().collect(),
+        called,
         served: served.into_iter().collect(),
     }
+}
+
+/// Reads the Services that conversions name, besides those of the registrations.
+pub(super) async fn of_conversions(
+    hub: &HubConnection,
+    crds: &BTreeMap<String, Fact<Option<Value>>>,
+    namespace: &str,
+    registrations: &mut Registrations,
+) {
+    let named = conversions(crds).filter_map(|(_, webhook)| match endpoint(webhook)? {
+        Endpoint::Service {
+            namespace, name, ..
+        } => Some((namespace, name)),
+        Endpoint::Address { .. } => None,
+    });
+    let others = named.filter(|it| !registrations.called.contains_key(it));
+    let others: BTreeSet<_> = others.collect();
+    let called = all_called(hub, others, namespace).await;
+    registrations.called.extend(called);
+}
+
+async fn all_called(
+    hub: &HubConnection,
+    services: BTreeSet<(String, String)>,
+    installed_in: &str,
+) -> BTreeMap<(String, String), Called> {
+    let each = services.into_iter().map(|(within, name)| async move {
+        let called = called(hub, &within, &name, installed_in).await;
+        ((within, name), called)
+    });
+    join_all(each).await.into_iter().collect()
 }
 
 async fn called(hub: &HubConnection, namespace: &str, name: &str, installed_in: &str) -> Called {
