@@ -238,8 +238,35 @@ pub mod addon {
     pub const AVAILABLE: &str = "Available";
     /// Something of the add-on does not work as it should.
     pub const DEGRADED: &str = "Degraded";
-    /// The add-on is being installed or changed; false if that waits, failed, or is done: the reason says which.
+    /// The add-on is being installed or changed; false if that waits, failed, or is done: the reason says which. Also the reason if true.
     pub const PROGRESSING: &str = "Progressing";
+    /// Reason of [`PROGRESSING`]: false, the add-on has the configs that it is to have.
+    pub const COMPLETED: &str = "Completed";
+    /// Reason of [`PROGRESSING`]: false, the manifests of the add-on cannot be made or applied.
+    pub const FAILED: &str = "Failed";
+    /// Reason of [`PROGRESSING`]: false, a config of the ManagedClusterAddOn is of a kind that the add-on does not support.
+    pub const CONFIGURATION_UNSUPPORTED: &str = "ConfigurationUnsupported";
+    /// Reason of [`PROGRESSING`]: false, the add-on's manager has not reported [`MANIFEST_APPLIED`] yet.
+    pub const WAITING_FOR_MANIFEST_APPLIED: &str = "WaitingForManifestApplied";
+    /// Reason of [`PROGRESSING`]: false, the add-on's manager has not reported [`HOSTING_MANIFEST_APPLIED`] yet.
+    pub const WAITING_FOR_HOSTING_MANIFEST_APPLIED: &str = "WaitingForHostingManifestApplied";
+    /// Reason of [`PROGRESSING`] of an install progression: false, its rollout strategy is invalid. Not in OCM.
+    pub const ROLLOUT_STRATEGY_INVALID: &str = "RolloutStrategyInvalid";
+
+    /// The ManagedClusterAddOn names the configs that the add-on is to have.
+    pub const CONFIGURED: &str = "Configured";
+    /// Reason of [`CONFIGURED`]: true.
+    pub const CONFIGURATIONS_CONFIGURED: &str = "ConfigurationsConfigured";
+    /// Reason of [`CONFIGURED`]: false, the cluster waits for its turn in the rollout.
+    pub const CONFIGURATIONS_NOT_CONFIGURED: &str = "ConfigurationsNotConfigured";
+
+    /// The manifests of the add-on are applied. Written by the add-on's manager.
+    pub const MANIFEST_APPLIED: &str = "ManifestApplied";
+    /// The manifests of the add-on in its hosting cluster are applied. Written by the add-on's manager.
+    pub const HOSTING_MANIFEST_APPLIED: &str = "HostingManifestApplied";
+    /// Reason of [`MANIFEST_APPLIED`] and [`HOSTING_MANIFEST_APPLIED`]: false, the manifests could not be made, or the ManifestWork not be
+    /// written.
+    pub const MANIFEST_WORK_APPLY_FAILED: &str = "ManifestWorkApplyFailed";
 }
 
 /// Conditions of a ManifestWorkReplicaSet.

@@ -33,6 +33,14 @@ pub const MANAGED_CLUSTER_SET_BINDINGS: &str = "managedclustersetbindings";
 pub const PLACEMENTS: &str = "placements";
 /// Resource name of `PlacementDecision`.
 pub const PLACEMENT_DECISIONS: &str = "placementdecisions";
+/// Resource name of `ClusterManagementAddOn`.
+pub const CLUSTER_MANAGEMENT_ADDONS: &str = "clustermanagementaddons";
+/// Resource name of `ManagedClusterAddOn`.
+pub const MANAGED_CLUSTER_ADDONS: &str = "managedclusteraddons";
+/// Resource name of `AddOnDeploymentConfig`.
+pub const ADDON_DEPLOYMENT_CONFIGS: &str = "addondeploymentconfigs";
+/// Resource name of `AddOnTemplate`.
+pub const ADDON_TEMPLATES: &str = "addontemplates";
 /// Resource name of `AddOnPlacementScore`.
 pub const ADDON_PLACEMENT_SCORES: &str = "addonplacementscores";
 /// Resource name of `ManifestWork`.

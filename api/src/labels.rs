@@ -12,6 +12,8 @@ pub const RETIRED_CLUSTER_SET: &str = "open-cluster-management.io/clusterset";
 pub const CLUSTER_NAME: &str = "open-cluster-management.io/cluster-name";
 /// On objects of a cluster's add-on: the name of the add-on.
 pub const ADDON_NAME: &str = "open-cluster-management.io/addon-name";
+/// On an object of an add-on in the namespace of a hosting cluster: the namespace of the ManagedClusterAddOn.
+pub const ADDON_NAMESPACE: &str = "open-cluster-management.io/addon-namespace";
 /// On a ManagedCluster, followed by an add-on's name: `available`, `unhealthy` or `unreachable`.
 pub const ADDON_FEATURE_PREFIX: &str = "feature.open-cluster-management.io/addon-";
 /// On a PlacementDecision: the name of the Placement, in the same namespace.
@@ -59,6 +61,15 @@ pub const ROLLOUT_PAUSED: &str = "berth.open-cluster-management.io/rollout-pause
 pub const ROLLOUT_APPROVAL: &str = "berth.open-cluster-management.io/rollout-approval";
 /// On a ManifestWorkReplicaSet: which template how many clusters of each placement may have. Not in OCM.
 pub const ROLLOUT_APPROVED: &str = "berth.open-cluster-management.io/rollout-approved";
+/// Prefix of the annotations of add-ons. A new ManagedClusterAddOn gets those of its ManagedCluster.
+pub const ADDON_PREFIX: &str = "addon.open-cluster-management.io";
+/// On a ClusterManagementAddOn: who creates and configures its ManagedClusterAddOns. `addon-manager`, as without the annotation: the hub.
+pub const ADDON_LIFECYCLE: &str = "addon.open-cluster-management.io/lifecycle";
+/// On a ManagedClusterAddOn: the cluster on which the add-on's agent runs, if it is another one.
+pub const ADDON_HOSTING_CLUSTER: &str = "addon.open-cluster-management.io/hosting-cluster-name";
+/// On a ManagedClusterAddOn that the hub created for placements: the uid of its ClusterManagementAddOn, `/`, and its cluster. Only such a
+/// ManagedClusterAddOn is deleted when the placements do not select its cluster any more. Not in OCM.
+pub const ADDON_INSTALLED_FOR: &str = "berth.open-cluster-management.io/installed-for";
 /// On a ManagedClusterAddOn of v1beta1: its `spec.installNamespace` in v1alpha1.
 pub const ADDON_INSTALL_NAMESPACE: &str =
     "addon.open-cluster-management.io/v1alpha1-install-namespace";

@@ -1,7 +1,20 @@
 //! What the hub decides about add-ons, the kinds of `addon.open-cluster-management.io`.
 //!
 //! - [`conversion`] converts ClusterManagementAddOns and ManagedClusterAddOns between v1alpha1 and v1beta1, for the API server.
+//! - [`cluster`] decides about an add-on on one cluster: whether it is installed there ([`install`]), its owner, and its progress.
+//! - [`rollout`] decides about an add-on as a whole: which configs it has on which clusters, and when ([`config`]).
 //!
 //! This crate contains values and pure functions: no client, no clock, no I/O.
 
+pub mod cluster;
+pub mod config;
 pub mod conversion;
+pub mod facts;
+pub mod install;
+mod owner;
+mod progressing;
+mod progressions;
+pub mod rollout;
+mod writes;
+
+pub use writes::{ADD_ON, ON_CLUSTER};

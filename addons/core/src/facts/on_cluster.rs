@@ -1,0 +1,74 @@
+//! A ManagedClusterAddOn.
+
+use std::collections::BTreeMap;
+
+use berth_api::addon::{AddOnConfig, ConfigGroupResource, ConfigReference, ManagedClusterAddOn};
+use berth_api::{labels, lenient};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, OwnerReference};
+use serde_json::Value;
+
+/// A ManagedClusterAddOn, as far as it decides: the add-on on one cluster.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct OnCluster {
+    /// metadata.uid
+    pub uid: String,
+    /// metadata.resourceVersion
+    pub resource_version: String,
+    /// It is being deleted.
+    pub is_deleting: bool,
+    /// metadata.ownerReferences
+    pub owners: Vec<OwnerReference>,
+    /// The annotations of add-ons, and the mark of this manager.
+    pub annotations: BTreeMap<String, String>,
+    /// spec.configs
+    pub configs: Vec<AddOnConfig>,
+    /// status.supportedConfigs
+    pub supported: Vec<ConfigGroupResource>,
+    /// status.configReferences
+    pub references: Vec<ConfigReference>,
+    /// status.conditions
+    pub conditions: Vec<Condition>,
+}
+
+// === impl OnCluster ===
+
+impl OnCluster {
+    /// Reads a ManagedClusterAddOn of v1beta1. Agents write its status, so that each condition is read on its own.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn read(json: &str) -> Result<Self, serde_json::Error> {
+        let value: Value = serde_json::from_str(json)?;
+        let object = lenient::with_conditions::<ManagedClusterAddOn>(&value)?.object;
+        let metadata = object.metadata;
+        let status = object.status.unwrap_or_default();
+        let mut annotations = metadata.annotations.unwrap_or_default();
+        annotations.retain(|key, _| is_of_add_ons(key) || key == labels::ADDON_INSTALLED_FOR);
+        Ok(Self {
+            uid: metadata.uid.unwrap_or_default(),
+            resource_version: metadata.resource_version.unwrap_or_default(),
+            is_deleting: metadata.deletion_timestamp.is_some(),
+            owners: metadata.owner_references.unwrap_or_default(),
+            annotations,
+            configs: object.spec.configs,
+            supported: status.supported_configs,
+            references: status.config_references,
+            conditions: status.conditions,
+        })
+    }
+
+    /// Returns whether the objects differ in more than their version.
+    #[must_use]
+    pub fn differs(&self, other: &Self) -> bool {
+        let other = Self {
+            resource_version: self.resource_version.clone(),
+            ..other.clone()
+        };
+        *self != other
+    }
+}
+
+/// Returns whether an annotation of a cluster is one of its add-ons, which they get, too.
+pub(crate) fn is_of_add_ons(key: &str) -> bool {
+    key.starts_with(labels::ADDON_PREFIX)
+}
