@@ -1,7 +1,10 @@
 //! `berth addon`: what runs add-ons, with the names and the flags of OCM's.
 
+mod manager;
+
 use clap::Subcommand;
 
+use self::manager::ManagerArgs;
 use crate::webhook_server::{self, GateArgs};
 
 const WEBHOOK_EXAMPLES: &str = "\
@@ -23,6 +26,11 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Run the controller of add-ons
+    ///
+    /// Does the work of OCM's add-on manager for add-ons that bring their own manager: installs them on the clusters that placements select, rolls out their configs in the steps of the rollout strategy, and reports how far they are. Add-ons that only a template defines are installed and configured, but not deployed.
+    #[command(after_help = manager::EXAMPLES, args_override_self = true)]
+    Manager(Box<ManagerArgs>),
     /// Serve the conversion webhook of ClusterManagementAddOns and ManagedClusterAddOns
     ///
     /// Converts them between v1alpha1 and v1beta1, as OCM's add-on webhook. 'berth webhook-server' serves this webhook beside all others. It asks no hub, so its account needs no permission, unless the certificate comes from a Secret.
@@ -36,9 +44,10 @@ enum Command {
     WebhookServer(Box<GateArgs>),
 }
 
-/// Serves until a signal, and returns after connections have drained.
+/// Runs until a signal; the manager also until another replica takes over.
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     match &args.command {
+        Command::Manager(args) => manager::run(args),
         Command::WebhookServer(args) => webhook_server::run_for_addons(args),
     }
 }

@@ -38,14 +38,14 @@ Examples:
   berth controller --kubeconfig ~/.kube/hub --listen 127.0.0.1:8443
 
 Of several replicas one is active for each controller: the holder of the Lease registration-controller-lock, that of
-placement-lock, and that of work-manager-lock. OCM's controllers use the same Leases. Started under the name registration, it runs the controller registration only.
+placement-lock, that of work-manager-lock, and that of manager-lock. OCM's controllers use the same Leases. Started under the name registration, it runs the controller registration only.
 
 Signals: the first SIGTERM or SIGINT releases the Leases and stops the process; the second one stops it immediately.
 After the loss of a Lease, it exits with code 0.";
 
 /// Run the controllers of the hub
 ///
-/// Does the work of OCM's registration controller: sets up accepted clusters, approves certificates of their agents, checks their heartbeats, maintains sets and bindings, and cleans up after deleted clusters. Does the work of OCM's placement controller, too: selects clusters for each Placement. And that of OCM's work manager: makes the ManifestWorks of each ManifestWorkReplicaSet.
+/// Does the work of OCM's registration controller: sets up accepted clusters, approves certificates of their agents, checks their heartbeats, maintains sets and bindings, and cleans up after deleted clusters. Does the work of OCM's placement controller, too: selects clusters for each Placement. That of OCM's work manager: makes the ManifestWorks of each ManifestWorkReplicaSet. And that of OCM's add-on manager for add-ons with a manager of their own: installs them where placements select clusters, and rolls out their configs.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, args_override_self = true)]
 pub(crate) struct Args {
@@ -109,6 +109,7 @@ impl ControllersArgs {
             registration: Some(lifecycle.config),
             placement: Some(self.placement.settings(gates)),
             work: Some(gates.work),
+            addon: Some(berth_addons::Settings::default()),
         })?;
         Ok(Controllers {
             selection,

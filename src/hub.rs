@@ -26,7 +26,7 @@ Examples:
   berth hub --kubeconfig ~/.kube/hub --certdir /etc/berth/tls
 
 Every replica serves the gate. One of them runs each controller: the holder of the Lease registration-controller-lock, that of
-placement-lock, and that of work-manager-lock. --controllers leaves controllers out.
+placement-lock, that of work-manager-lock, and that of manager-lock. --controllers leaves controllers out.
 
 Signals: the first SIGTERM or SIGINT releases the Leases, drains connections and stops the process; the second one stops it immediately.";
 

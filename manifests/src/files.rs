@@ -74,6 +74,7 @@ manifests! {
     PLACEMENT_DEBUGGER = "placement/debug/reader.yaml";
 
     WORK_ROLE = "work/role.yaml";
+    ADDON_ROLE = "addons/role.yaml";
 
     PEOPLE_AGGREGATED = "people/aggregated.yaml";
     PEOPLE_ROLES = "people/roles.yaml";

@@ -21,7 +21,7 @@ use crate::leading::{Elections, HealthPort, together};
 #[derive(Debug, clap::Args)]
 pub(crate) struct SelectionArgs {
     /// Controllers to run: '*' for all, 'name' to run one, '-name' to leave one out. The controllers are registration (clusters,
-    /// their agents, sets and bindings), placement and work (ManifestWorkReplicaSets)
+    /// their agents, sets and bindings), placement, work (ManifestWorkReplicaSets) and addon (add-ons)
     #[arg(
         long,
         value_name = "NAMES",
@@ -37,6 +37,7 @@ pub(crate) struct Selection {
     pub(crate) registration: Option<Config>,
     pub(crate) placement: Option<berth_placement::Config>,
     pub(crate) work: Option<berth_work_hub::Settings>,
+    pub(crate) addon: Option<berth_addons::Settings>,
 }
 
 /// Controllers, ready to run. Everything that can fail at the start is done.
@@ -50,6 +51,7 @@ pub(crate) struct Components {
 const REGISTRATION: &str = berth_lifecycle::NAMES.name;
 const PLACEMENT: &str = berth_placement::NAMES.name;
 const WORK: &str = berth_work_hub::NAMES.name;
+const ADDON: &str = berth_addons::NAMES.name;
 
 // === impl SelectionArgs ===
 
@@ -61,11 +63,11 @@ impl SelectionArgs {
     pub(crate) fn select(&self, all: Selection) -> anyhow::Result<Selection> {
         let names = self.controllers.split(',').map(str::trim);
         let names: Vec<_> = names.filter(|name| !name.is_empty()).collect();
-        let all_names = ["*", REGISTRATION, PLACEMENT, WORK];
+        let all_names = ["*", REGISTRATION, PLACEMENT, WORK, ADDON];
         let is_known = |name: &str| all_names.contains(&name.trim_start_matches('-'));
         if let Some(unknown) = names.iter().find(|name| !is_known(name)) {
             bail!(
-                "--controllers: {unknown:?} is not a controller; the controllers are {REGISTRATION}, {PLACEMENT} and {WORK}"
+                "--controllers: {unknown:?} is not a controller; the controllers are {REGISTRATION}, {PLACEMENT}, {WORK} and {ADDON}"
             );
         }
         let selects = |name: &str| {
@@ -79,15 +81,17 @@ impl SelectionArgs {
             registration: all.registration.filter(|_| selects(REGISTRATION)),
             placement: all.placement.filter(|_| selects(PLACEMENT)),
             work: all.work.filter(|it| it.any() && selects(WORK)),
+            addon: all.addon.filter(|_| selects(ADDON)),
         };
         let Selection {
             registration,
             placement,
             work,
+            addon,
         } = &selected;
-        if registration.is_none() && placement.is_none() && work.is_none() {
+        if registration.is_none() && placement.is_none() && work.is_none() && addon.is_none() {
             bail!(
-                "--controllers: {:?} selects no controller; the controllers are {REGISTRATION}, {PLACEMENT} and {WORK}",
+                "--controllers: {:?} selects no controller; the controllers are {REGISTRATION}, {PLACEMENT}, {WORK} and {ADDON}",
                 self.controllers
             );
         }
@@ -136,7 +140,13 @@ impl Components {
             controllers.push(component(berth_placement::controller(config, metrics)));
         }
         if let Some(settings) = selection.work {
-            controllers.push(component(berth_work_hub::controller(settings, common)));
+            controllers.push(component(berth_work_hub::controller(
+                settings,
+                common.clone(),
+            )));
+        }
+        if let Some(settings) = selection.addon {
+            controllers.push(component(berth_addons::controller(settings, common)));
         }
         Ok(Self {
             port,

@@ -59,6 +59,7 @@ fn selected(flags: &[&str]) -> Result<String, String> {
                 .settings(&Default::default()),
         ),
         work: Some(Default::default()),
+        addon: Some(Default::default()),
     };
     let selection = args(flags)?.controllers.selection.select(all);
     let selection = selection.map_err(|error| error.to_string())?;
@@ -66,6 +67,7 @@ fn selected(flags: &[&str]) -> Result<String, String> {
         ("registration", selection.registration.is_some()),
         ("placement", selection.placement.is_some()),
         ("work", selection.work.is_some()),
+        ("addon", selection.addon.is_some()),
     ];
     let selected = selected.iter().filter(|(_, runs)| *runs);
     let names: Vec<_> = selected.map(|(name, _)| *name).collect();
@@ -75,10 +77,10 @@ fn selected(flags: &[&str]) -> Result<String, String> {
 #[test]
 fn all_controllers_run_except_those_that_the_flag_leaves_out() {
     for (value, expected) in [
-        ("*", "registration,placement,work"),
-        ("*,-placement", "registration,work"),
-        ("-placement,*,-work", "registration"),
-        ("*, -registration", "placement,work"),
+        ("*", "registration,placement,work,addon"),
+        ("*,-placement", "registration,work,addon"),
+        ("-placement,*,-work", "registration,addon"),
+        ("*, -registration", "placement,work,addon"),
         ("registration", "registration"),
         ("work", "work"),
         ("placement,registration", "registration,placement"),
@@ -86,17 +88,20 @@ fn all_controllers_run_except_those_that_the_flag_leaves_out() {
         let flag = format!("--controllers={value}");
         assert_eq!(selected(&[&flag]).as_deref(), Ok(expected), "{value}");
     }
-    assert_eq!(selected(&[]).as_deref(), Ok("registration,placement,work"));
+    assert_eq!(
+        selected(&[]).as_deref(),
+        Ok("registration,placement,work,addon")
+    );
     assert_eq!(
         selected(&["--controllers", "-registration,*"]).as_deref(),
-        Ok("placement,work")
+        Ok("placement,work,addon")
     );
     let twice = ["--controllers=placement", "--controllers=registration"];
     assert_eq!(selected(&twice).as_deref(), Ok("registration"));
     for (value, error) in [
         (
             "addon",
-            "--controllers: \"addon\" is not a controller; the controllers are registration, placement and work",
+            "--controllers: \"addons\" is not a controller; the controllers are registration, placement, work and addon",
         ),
         (
             "-placement",

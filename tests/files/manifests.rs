@@ -3,6 +3,7 @@
 //!
 //! The tests read all of it from the files. `overlays` also builds the kustomizations with kubectl, if kubectl is installed.
 
+mod add_ons;
 mod agent;
 mod alerts;
 mod compared_with_the_gate;

@@ -8,6 +8,7 @@
     reason = "clippy.toml allows it in test functions, this is for their helpers; modules of a suite share them"
 )]
 
+mod addons;
 mod agent;
 mod controller;
 mod faults;

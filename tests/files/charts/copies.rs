@@ -201,6 +201,7 @@ pub(super) fn hub() -> Vec<(String, String)> {
             &["$.Values.placementApart"],
         ),
         replacing(copy(files::WORK_ROLE, "work", &[]), account),
+        replacing(copy(files::ADDON_ROLE, "addon", &[]), account),
         copy(
             files::PEOPLE_AGGREGATED,
             "people",

@@ -3,7 +3,7 @@
 use super::{Arrows, in_manifests};
 
 /// The crates that each crate may use besides `api`. `kit/*` are all in that folder, `*/core` all cores.
-const MAY_USE: [(&str, &[&str]); 24] = [
+const MAY_USE: [(&str, &[&str]); 25] = [
     // Pure.
     ("api", &[]),
     ("rbac", &[]),
@@ -51,6 +51,7 @@ const MAY_USE: [(&str, &[&str]); 24] = [
         &["work/agent/core", "work/core", "certs", "kit/*"],
     ),
     ("work/hub", &["work/replicas", "rollout", "kit/*"]),
+    ("addons", &["addons/core", "rollout", "kit/*"]),
 ];
 
 /// What people type. The binary, `src`, may use all that ships.
@@ -142,6 +143,8 @@ fn arrows_that_run_up_or_across_are_found() {
         ("console", "lifecycle", false),
         ("admin", "console", false),
         ("work/hub", "work/agent", false),
+        ("addons", "addons/core", true),
+        ("addons", "work/hub", false),
         ("elsewhere", "api", false),
     ] {
         let arrows: Arrows = [(of.to_owned(), [used.to_owned()].into())].into();

@@ -1,0 +1,244 @@
+//! The table of kinds: which objects are watched, and which of their fields are kept.
+
+use std::collections::BTreeMap;
+
+use berth_addons_core::config::spec_hash;
+use berth_addons_core::facts::{AddOn, OnCluster, Work};
+use berth_api::{GroupVersionResource, groups, labels};
+use berth_reconcile::{Item, Watched};
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+/// A kind that is watched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Kind {
+    AddOn,
+    OnCluster,
+    DeploymentConfig,
+    Template,
+    Cluster,
+    Placement,
+    Decision,
+    Work,
+}
+
+/// The kept part of an object.
+#[derive(Debug)]
+pub(super) enum Fact {
+    AddOn(Box<AddOn>),
+    OnCluster(Box<OnCluster>),
+    /// The hash of its spec.
+    DeploymentConfig(String),
+    /// The hash of its spec.
+    Template(String),
+    /// The annotations of a ManagedCluster that are those of add-ons; `None` while it is being deleted.
+    Cluster(Option<BTreeMap<String, String>>),
+    Placement(PlacementFact),
+    Decision(DecisionFact),
+    /// `None` without the label of an add-on.
+    Work(Option<Work>),
+}
+
+/// A Placement, by its status.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct PlacementFact {
+    /// The number of clusters that it selects.
+    pub(super) selected: usize,
+    /// It has been evaluated: its status is written last.
+    pub(super) is_evaluated: bool,
+    /// Its PlacementDecisions are written by another client, and its status is absent or old.
+    pub(super) is_paused: bool,
+    /// `clustersPerDecisionGroup`
+    pub(super) clusters_per_group: Option<IntOrString>,
+}
+
+/// A PlacementDecision.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct DecisionFact {
+    /// The placement, in the same namespace.
+    pub(super) placement: String,
+    pub(super) group_index: i32,
+    pub(super) group_name: String,
+    pub(super) clusters: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct StoredMetadata {
+    #[serde(default)]
+    labels: Option<BTreeMap<String, String>>,
+    #[serde(default)]
+    annotations: Option<BTreeMap<String, String>>,
+    #[serde(default)]
+    deletion_timestamp: Option<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+struct StoredCluster {
+    metadata: StoredMetadata,
+}
+
+#[derive(Deserialize)]
+struct StoredDecision {
+    metadata: StoredMetadata,
+    #[serde(default)]
+    status: Option<StoredDecisions>,
+}
+
+#[derive(Deserialize)]
+struct StoredDecisions {
+    #[serde(default)]
+    decisions: Option<Vec<Selected>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Selected {
+    #[serde(default)]
+    cluster_name: String,
+}
+
+#[derive(Deserialize)]
+struct StoredPlacement {
+    metadata: StoredMetadata,
+    #[serde(default)]
+    spec: Option<StoredSpec>,
+    #[serde(default)]
+    status: Option<StoredSelection>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct StoredSpec {
+    decision_strategy: Option<StoredStrategy>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct StoredStrategy {
+    group_strategy: Option<StoredGroups>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct StoredGroups {
+    clusters_per_decision_group: Option<IntOrString>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct StoredSelection {
+    conditions: Option<Vec<IgnoredAny>>,
+    number_of_selected_clusters: i64,
+}
+
+// === impl Kind ===
+
+impl Kind {
+    /// All kinds.
+    pub(super) const ALL: [Self; 8] = [
+        Self::AddOn,
+        Self::OnCluster,
+        Self::DeploymentConfig,
+        Self::Template,
+        Self::Cluster,
+        Self::Placement,
+        Self::Decision,
+        Self::Work,
+    ];
+
+    /// Group, version, and resource, which is the name in metrics and logs, too.
+    const fn served(self) -> (&'static str, &'static str, &'static str) {
+        use groups::{ADDON, CLUSTER, WORK};
+        match self {
+            Self::AddOn => (ADDON, "v1beta1", groups::CLUSTER_MANAGEMENT_ADDONS),
+            Self::OnCluster => (ADDON, "v1beta1", groups::MANAGED_CLUSTER_ADDONS),
+            Self::DeploymentConfig => (ADDON, "v1beta1", groups::ADDON_DEPLOYMENT_CONFIGS),
+            Self::Template => (ADDON, "v1alpha1", groups::ADDON_TEMPLATES),
+            Self::Cluster => (CLUSTER, "v1", groups::MANAGED_CLUSTERS),
+            Self::Placement => (CLUSTER, "v1beta1", groups::PLACEMENTS),
+            Self::Decision => (CLUSTER, "v1beta1", groups::PLACEMENT_DECISIONS),
+            Self::Work => (WORK, "v1", groups::MANIFEST_WORKS),
+        }
+    }
+
+    /// Its name in metrics and logs.
+    pub(super) const fn name(self) -> &'static str {
+        self.served().2
+    }
+
+    fn read(self, item: &Item<'_>) -> Result<Fact, serde_json::Error> {
+        Ok(match self {
+            Self::AddOn => Fact::AddOn(Box::new(AddOn::read(item.json)?)),
+            Self::OnCluster => Fact::OnCluster(Box::new(OnCluster::read(item.json)?)),
+            Self::DeploymentConfig => Fact::DeploymentConfig(spec_hash(item.json)?),
+            Self::Template => Fact::Template(spec_hash(item.json)?),
+            Self::Cluster => Fact::Cluster(cluster(item.parse()?)),
+            Self::Placement => Fact::Placement(PlacementFact::new(item.parse()?)),
+            Self::Decision => Fact::Decision(DecisionFact::new(item.parse()?)),
+            Self::Work => Fact::Work(Work::read(item.json)?),
+        })
+    }
+}
+
+/// The table of kinds. The hub may get any of their CRDs later.
+pub(super) fn watched() -> Vec<(Kind, Watched<Fact>)> {
+    let row = |kind: Kind| {
+        let (group, version, resource) = kind.served();
+        let resource = GroupVersionResource::new(group, version, resource);
+        let all = Watched::new(kind.name(), resource, move |item| kind.read(item)).optional();
+        let row = match kind {
+            // Those of ManifestWorkReplicaSets and of users say nothing about add-ons.
+            Kind::Work => all.labelled(labels::ADDON_NAME),
+            _ => all,
+        };
+        (kind, row)
+    };
+    Kind::ALL.into_iter().map(row).collect()
+}
+
+fn cluster(stored: StoredCluster) -> Option<BTreeMap<String, String>> {
+    let metadata = stored.metadata;
+    let mut annotations = metadata.annotations.unwrap_or_default();
+    annotations.retain(|key, _| key.starts_with(labels::ADDON_PREFIX));
+    metadata.deletion_timestamp.is_none().then_some(annotations)
+}
+
+// === impl PlacementFact ===
+
+impl PlacementFact {
+    fn new(placement: StoredPlacement) -> Self {
+        let status = placement.status.unwrap_or_default();
+        let selected = status.number_of_selected_clusters;
+        let annotations = placement.metadata.annotations.unwrap_or_default();
+        let has_conditions = status.conditions.is_some_and(|it| !it.is_empty());
+        let strategy = placement.spec.unwrap_or_default().decision_strategy;
+        let groups = strategy.unwrap_or_default().group_strategy;
+        Self {
+            selected: usize::try_from(selected).unwrap_or_default(),
+            is_evaluated: has_conditions || selected > 0,
+            is_paused: annotations
+                .get(labels::SCHEDULING_DISABLE)
+                .is_some_and(|it| it == "true"),
+            clusters_per_group: groups.unwrap_or_default().clusters_per_decision_group,
+        }
+    }
+}
+
+// === impl DecisionFact ===
+
+impl DecisionFact {
+    fn new(stored: StoredDecision) -> Self {
+        let mut of = stored.metadata.labels.unwrap_or_default();
+        let index = of.remove(labels::DECISION_GROUP_INDEX);
+        let decisions = stored.status.and_then(|it| it.decisions);
+        let clusters = decisions.into_iter().flatten().map(|it| it.cluster_name);
+        Self {
+            placement: of.remove(labels::PLACEMENT).unwrap_or_default(),
+            group_index: index.and_then(|it| it.parse().ok()).unwrap_or_default(),
+            group_name: of.remove(labels::DECISION_GROUP_NAME).unwrap_or_default(),
+            clusters: clusters.filter(|it| !it.is_empty()).collect(),
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! The hub's controller of add-ons: it installs them where placements select clusters, says which configs they have, and how far they are.
+//!
+//! It does the work of OCM's add-on manager for add-ons that bring their own manager.
+//!
+//! # Shape
+//! What is due is decided in `berth-addons-core`, plain functions. `view` keeps what they read of the hub, and knows which keys a change
+//! concerns. `world` connects both to the kit of all controllers ([`berth_reconcile`]); `add_ons` carries out what is due for an add-on as
+//! a whole.
+//!
+//! # Guarantees
+//! - A hub that does not serve add-ons, placements or works is waited for, without a write. So is a kind that is not served any more.
+//! - A settled hub gets no write.
+//! - Nothing is written for an add-on whose life cycle annotation is neither absent nor `addon-manager`.
+//! - A ManagedClusterAddOn is deleted only as [`berth_addons_core::install`] promises. On a hub that was restored to an earlier state, every
+//!   grace begins anew.
+
+mod add_ons;
+mod kinds;
+mod placements;
+mod settings;
+mod view;
+mod world;
+
+pub use berth_addons_core::install::Grace;
+pub use settings::Settings;
+
+use berth_reconcile::{Controller, Metrics, Names};
+
+use world::AddOns;
+
+/// The name of the Lease equals OCM's, so that its add-on manager and ours exclude each other.
+pub const NAMES: Names = Names {
+    name: "addon",
+    reporter: "addon-manager",
+    manager: "berth-addon",
+    lease: "manager-lock",
+};
+
+/// The controller of add-ons. `metrics` are those that all controllers of the process share.
+pub fn controller(settings: Settings, metrics: Metrics) -> Controller {
+    Controller::new(NAMES, metrics, move || {
+        (AddOns::new(settings), kinds::watched())
+    })
+}

@@ -1,0 +1,380 @@
+//! The last observed state of the hub, and the keys that a change of it concerns.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::time::{Duration, Instant};
+
+use berth_addons_core::config::Hashes;
+use berth_addons_core::facts::{AddOn, OnCluster, Selection, Work, selection};
+use berth_addons_core::install::is_installed;
+use berth_addons_core::rollout::{self, Decision};
+use berth_addons_core::{cluster, install};
+use berth_api::Now;
+use berth_api::plan::Plan;
+
+use super::kinds::{DecisionFact, Fact, Kind};
+use super::placements::Placements;
+use super::settings::Settings;
+
+/// An object, by namespace and name.
+pub(super) type Place = (String, String);
+
+/// What a reconcile works on.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Key {
+    /// An add-on as a whole, by its name.
+    AddOn(String),
+    /// An add-on on a cluster: the namespace and the name of a ManagedClusterAddOn, which may not exist.
+    OnCluster(Place),
+}
+
+/// The last observed state of the hub.
+#[derive(Debug)]
+pub(super) struct View {
+    settings: Settings,
+    add_ons: BTreeMap<String, AddOn>,
+    /// The ManagedClusterAddOns of each add-on, by cluster. The add-on may not exist.
+    on_clusters: HashMap<String, BTreeMap<String, OnCluster>>,
+    /// The ManifestWorks of each ManagedClusterAddOn, which may not exist.
+    works: HashMap<Place, BTreeMap<Place, Work>>,
+    /// The ManagedClusterAddOn of each ManifestWork.
+    owner_of: HashMap<Place, Place>,
+    /// The annotations of the ManagedClusters that are not being deleted.
+    clusters: HashMap<String, BTreeMap<String, String>>,
+    placements: Placements,
+    hashes: Hashes,
+    /// Since when the ManagedClusterAddOns that may be deleted are not selected, and why.
+    away: HashMap<Place, (Selection, Instant)>,
+    /// ClusterManagementAddOns and ManagedClusterAddOns that cannot be read: nothing is written for them.
+    unreadable: HashSet<Place>,
+}
+
+pub(super) fn place(namespace: &str, name: &str) -> Place {
+    (namespace.to_owned(), name.to_owned())
+}
+
+// === impl View ===
+
+impl View {
+    pub(super) fn new(settings: Settings) -> Self {
+        Self {
+            settings,
+            add_ons: BTreeMap::new(),
+            on_clusters: HashMap::new(),
+            works: HashMap::new(),
+            owner_of: HashMap::new(),
+            clusters: HashMap::new(),
+            placements: Placements::default(),
+            hashes: Hashes::default(),
+            away: HashMap::new(),
+            unreadable: HashSet::new(),
+        }
+    }
+
+    /// Applies an object, and returns the keys that the change concerns.
+    pub(super) fn apply(&mut self, at: &Place, fact: Fact) -> Vec<Key> {
+        match fact {
+            Fact::AddOn(add_on) => {
+                let was_unreadable = self.unreadable.remove(at);
+                let old = self.add_ons.insert(at.1.clone(), (*add_on).clone());
+                // Nothing on a cluster depends on its status, which is written often.
+                if was_unreadable || old.is_none_or(|old| old.differs(&add_on)) {
+                    self.of_add_on(&at.1)
+                } else {
+                    vec![Key::AddOn(at.1.clone())]
+                }
+            }
+            Fact::OnCluster(on) => {
+                let was_unreadable = self.unreadable.remove(at);
+                let all = self.on_clusters.entry(at.1.clone()).or_default();
+                let differs = all.get(&at.0).is_none_or(|old| old.differs(&on));
+                all.insert(at.0.clone(), *on);
+                if differs || was_unreadable {
+                    vec![Key::AddOn(at.1.clone()), Key::OnCluster(at.clone())]
+                } else {
+                    Vec::new()
+                }
+            }
+            Fact::DeploymentConfig(hash) => {
+                let is_new = self.hashes.set_deployment_config(&at.0, &at.1, Some(hash));
+                self.with_template(is_new)
+            }
+            Fact::Template(hash) => {
+                let is_new = self.hashes.set_template(&at.1, Some(hash));
+                self.with_template(is_new)
+            }
+            Fact::Cluster(annotations) => self.cluster_changed(&at.1, annotations),
+            Fact::Placement(placement) => {
+                let is_new = self.placements.set(at, Some(placement));
+                self.placement_changed(at, is_new)
+            }
+            Fact::Decision(decision) => self.decision_changed(at, Some(decision)),
+            Fact::Work(work) => self.work_changed(at, work),
+        }
+    }
+
+    /// Removes an object, and returns the keys that the change concerns.
+    pub(super) fn remove(&mut self, kind: Kind, at: &Place) -> Vec<Key> {
+        match kind {
+            Kind::AddOn => {
+                self.unreadable.remove(at);
+                let keys = self.of_add_on(&at.1);
+                self.add_ons.remove(&at.1);
+                self.away.retain(|(_, name), _| *name != at.1);
+                keys
+            }
+            Kind::OnCluster => {
+                self.unreadable.remove(at);
+                self.away.remove(at);
+                if let Some(all) = self.on_clusters.get_mut(&at.1) {
+                    all.remove(&at.0);
+                    if all.is_empty() {
+                        self.on_clusters.remove(&at.1);
+                    }
+                }
+                vec![Key::AddOn(at.1.clone()), Key::OnCluster(at.clone())]
+            }
+            Kind::DeploymentConfig => {
+                let is_new = self.hashes.set_deployment_config(&at.0, &at.1, None);
+                self.with_template(is_new)
+            }
+            Kind::Template => {
+                let is_new = self.hashes.set_template(&at.1, None);
+                self.with_template(is_new)
+            }
+            Kind::Cluster => self.cluster_changed(&at.1, None),
+            Kind::Placement => {
+                let is_new = self.placements.set(at, None);
+                self.placement_changed(at, is_new)
+            }
+            Kind::Decision => self.decision_changed(at, None),
+            Kind::Work => self.work_changed(at, None),
+        }
+    }
+
+    /// Notes an object that cannot be read. What was known of it stays, and nothing is written for it, or deleted because of it.
+    pub(super) fn unreadable(&mut self, kind: Kind, at: Place) {
+        match kind {
+            Kind::AddOn | Kind::OnCluster => {
+                self.unreadable.insert(at);
+            }
+            Kind::Placement => self.placements.unreadable(at, false),
+            Kind::Decision => self.placements.unreadable(at, true),
+            Kind::DeploymentConfig | Kind::Template | Kind::Cluster | Kind::Work => {}
+        }
+    }
+
+    /// The hub was restored to an earlier state: what is missing now may come back. Every grace begins anew.
+    pub(super) fn begin_graces_anew(&mut self) {
+        self.away.clear();
+        self.placements.forget_missing();
+    }
+
+    /// All keys.
+    pub(super) fn all(&self) -> Vec<Key> {
+        let keys = self.add_ons.keys().flat_map(|name| self.of_add_on(name));
+        keys.collect()
+    }
+
+    /// Decides what is due for an add-on.
+    pub(super) fn decide(&mut self, name: &str, now: Now) -> Option<Decision> {
+        if !self.is_readable(name) {
+            return None;
+        }
+        let add_on = self.add_ons.get(name)?;
+        let placed: Vec<_> = (add_on.placements.iter())
+            .map(|it| {
+                self.placements
+                    .placed(&place(&it.namespace, &it.name), now.instant)
+            })
+            .collect();
+        let none = BTreeMap::new();
+        let works = |cluster: &str| {
+            let works = self.works.get(&place(cluster, name));
+            works.into_iter().flat_map(BTreeMap::values).collect()
+        };
+        let facts = rollout::Facts {
+            add_on,
+            placed: &placed,
+            clusters: self.on_clusters.get(name).unwrap_or(&none),
+            works: &works,
+            hashes: &self.hashes,
+            grace: self.settings.grace.missing,
+        };
+        Some(rollout::decide(&facts, now))
+    }
+
+    /// Decides what is due for an add-on on a cluster.
+    pub(super) fn decide_on_cluster(&mut self, at: &Place, now: Now) -> Plan {
+        let (cluster, name) = at;
+        if self.unreadable.contains(at) || !self.is_readable(name) {
+            return Plan::default();
+        }
+        let Some(add_on) = self.add_ons.get(name) else {
+            return Plan::default();
+        };
+        let placements = add_on.placements.iter().map(|it| {
+            let placement = place(&it.namespace, &it.name);
+            let is_listed = self.placements.lists(&placement, cluster);
+            (is_listed, self.placements.state(&placement, now.instant))
+        });
+        let selection = selection(placements);
+        let existing = self.on_clusters.get(name).and_then(|it| it.get(cluster));
+        let since = match (selection, existing) {
+            (Selection::NotSelected | Selection::Missing, Some(on))
+                if is_installed(add_on, cluster, on) =>
+            {
+                let away = self.away.entry(at.clone());
+                let (known, since) = away.or_insert((selection, now.instant));
+                if *known != selection {
+                    (*known, *since) = (selection, now.instant);
+                }
+                now.instant.saturating_duration_since(*since)
+            }
+            _ => {
+                self.away.remove(at);
+                Duration::ZERO
+            }
+        };
+        let facts = install::Facts {
+            add_on,
+            cluster,
+            annotations: self.clusters.get(cluster),
+            selection,
+            since,
+            existing,
+        };
+        let works = self.works.get(at).into_iter().flat_map(BTreeMap::values);
+        cluster::decide(&facts, works, self.settings.grace, now)
+    }
+
+    /// Returns whether an add-on is known as it is.
+    fn is_readable(&self, name: &str) -> bool {
+        !self.unreadable.contains(&place("", name))
+    }
+
+    /// The keys of an add-on.
+    fn of_add_on(&self, name: &str) -> Vec<Key> {
+        let placements = self
+            .add_ons
+            .get(name)
+            .into_iter()
+            .flat_map(|it| &it.placements);
+        let selected = placements.flat_map(|it| {
+            let placement = place(&it.namespace, &it.name);
+            let clusters = self.placements.clusters(&placement);
+            clusters.cloned().collect::<Vec<_>>()
+        });
+        let existing = self
+            .on_clusters
+            .get(name)
+            .into_iter()
+            .flat_map(BTreeMap::keys);
+        let clusters: BTreeSet<_> = existing.cloned().chain(selected).collect();
+        let on_clusters = clusters
+            .into_iter()
+            .map(|it| Key::OnCluster((it, name.to_owned())));
+        [Key::AddOn(name.to_owned())]
+            .into_iter()
+            .chain(on_clusters)
+            .collect()
+    }
+
+    /// The add-ons with a template, if a hash is new.
+    fn with_template(&self, is_new: bool) -> Vec<Key> {
+        let add_ons = self
+            .add_ons
+            .values()
+            .filter(|it| is_new && it.has_template());
+        add_ons.map(|it| Key::AddOn(it.name.clone())).collect()
+    }
+
+    fn cluster_changed(
+        &mut self,
+        cluster: &str,
+        annotations: Option<BTreeMap<String, String>>,
+    ) -> Vec<Key> {
+        let new = annotations.clone();
+        let old = match annotations {
+            Some(annotations) => self.clusters.insert(cluster.to_owned(), annotations),
+            None => self.clusters.remove(cluster),
+        };
+        if old == new {
+            return Vec::new();
+        }
+        let add_ons = self.add_ons.keys();
+        add_ons
+            .map(|it| Key::OnCluster(place(cluster, it)))
+            .collect()
+    }
+
+    /// The keys of the add-ons that name a Placement.
+    fn placement_changed(&self, at: &Place, is_new: bool) -> Vec<Key> {
+        let readers = self.readers(at).filter(|_| is_new);
+        readers.flat_map(|it| self.of_add_on(&it.name)).collect()
+    }
+
+    fn decision_changed(&mut self, at: &Place, decision: Option<DecisionFact>) -> Vec<Key> {
+        if self.placements.is_unreadable_decision(at) {
+            self.placements.decide(at, decision);
+            return self.all();
+        }
+        let changed = self.placements.decide(at, decision);
+        let mut keys = BTreeSet::new();
+        for (placement, clusters) in changed {
+            for add_on in self.readers(&placement) {
+                let name = &add_on.name;
+                keys.insert(Key::AddOn(name.clone()));
+                let of = |it: &String| Key::OnCluster((it.clone(), name.clone()));
+                keys.extend(clusters.iter().map(of));
+                // Whether these are to go depends on all PlacementDecisions.
+                let existing = self
+                    .on_clusters
+                    .get(name)
+                    .into_iter()
+                    .flat_map(BTreeMap::keys);
+                let unlisted = existing.filter(|it| !self.placements.lists(&placement, it));
+                keys.extend(unlisted.map(of));
+            }
+        }
+        keys.into_iter().collect()
+    }
+
+    /// The add-ons that name a Placement.
+    fn readers<'a>(&'a self, placement: &'a Place) -> impl Iterator<Item = &'a AddOn> {
+        self.add_ons.values().filter(move |add_on| {
+            let mut placements = add_on.placements.iter();
+            placements.any(|it| (&it.namespace, &it.name) == (&placement.0, &placement.1))
+        })
+    }
+
+    fn work_changed(&mut self, at: &Place, work: Option<Work>) -> Vec<Key> {
+        let of = work
+            .as_ref()
+            .map(|it| (it.cluster.clone(), it.add_on.clone()));
+        let old = match &of {
+            Some(of) => self.owner_of.insert(at.clone(), of.clone()),
+            None => self.owner_of.remove(at),
+        };
+        let known = old.as_ref().and_then(|old| {
+            let works = self.works.get_mut(old)?;
+            let known = works.remove(at);
+            if works.is_empty() {
+                self.works.remove(old);
+            }
+            known
+        });
+        let is_same = known.is_some() && known == work;
+        if let (Some(of), Some(work)) = (&of, work) {
+            let works = self.works.entry(of.clone()).or_default();
+            works.insert(at.clone(), work);
+        }
+        if is_same {
+            return Vec::new();
+        }
+        let concerned: BTreeSet<_> = old.into_iter().chain(of).collect();
+        concerned.into_iter().map(Key::OnCluster).collect()
+    }
+}

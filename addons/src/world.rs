@@ -1,0 +1,162 @@
+//! Add-ons of the hub as a [`World`].
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use berth_addons_core::{ADD_ON, ON_CLUSTER};
+use berth_api::Now;
+use berth_api::plan::Plan;
+use berth_reconcile::queue::Next;
+use berth_reconcile::{
+    Handle, Lane, Meta, ROUNDS, Report, Wake, WatchError, World, WriteOutcome, failed,
+    never_settled, now,
+};
+
+use super::add_ons;
+use super::kinds::{Fact, Kind};
+use super::settings::Settings;
+use super::view::{Key, View, place};
+
+/// Add-ons that are worked on at the same time.
+const ADD_ONS_AT_ONCE: usize = 2;
+
+/// ManagedClusterAddOns that are worked on at the same time.
+const ON_CLUSTERS_AT_ONCE: usize = 16;
+
+/// The longest time until a key with a timer is decided again: the clock may be set in the meantime.
+pub(super) const LONGEST_TIMER: Duration = Duration::from_secs(3600);
+
+/// The view of the hub.
+#[derive(Debug)]
+pub(super) struct AddOns {
+    pub(super) view: View,
+    listed: BTreeSet<Kind>,
+    /// The kinds that the hub does not serve.
+    missing: BTreeSet<Kind>,
+}
+
+// === impl AddOns ===
+
+impl AddOns {
+    pub(super) fn new(settings: Settings) -> Self {
+        Self {
+            view: View::new(settings),
+            listed: BTreeSet::new(),
+            missing: BTreeSet::new(),
+        }
+    }
+
+    /// Returns whether everything that a decision reads has been seen.
+    pub(super) fn is_ready(&self) -> bool {
+        let mut kinds = Kind::ALL.iter();
+        kinds.all(|it| self.listed.contains(it) && !self.missing.contains(it))
+    }
+}
+
+impl World for AddOns {
+    type Kind = Kind;
+    type Key = Key;
+    type Fact = Fact;
+
+    const LANES: &'static [Lane] = &[
+        Lane::new(ADD_ON, ADD_ONS_AT_ONCE),
+        Lane::new(ON_CLUSTER, ON_CLUSTERS_AT_ONCE),
+    ];
+
+    fn lane(key: &Key) -> usize {
+        match key {
+            Key::AddOn(_) => 0,
+            Key::OnCluster(_) => 1,
+        }
+    }
+
+    /// The clusters of one add-on do not delay those of another.
+    fn group(key: &Key) -> &str {
+        let (Key::AddOn(name) | Key::OnCluster((_, name))) = key;
+        name
+    }
+
+    fn apply(&mut self, _: Kind, it: &Meta, fact: Fact, _: Report, wakes: &mut Wake<Self>) {
+        // A write of one key concerns the other one, too.
+        wakes.extend(self.view.apply(&place(&it.namespace, &it.name), fact));
+    }
+
+    fn gone(&mut self, kind: Kind, namespace: &str, name: &str, wakes: &mut Wake<Self>) {
+        wakes.extend(self.view.remove(kind, &place(namespace, name)));
+    }
+
+    fn unreadable(&mut self, kind: Kind, object: &Meta, error: &serde_json::Error) {
+        let Meta {
+            namespace, name, ..
+        } = object;
+        tracing::warn!(resource = kind.name(), namespace, name, %error, "an object cannot be read");
+        self.view.unreadable(kind, place(namespace, name));
+    }
+
+    fn went_back(&mut self, _: Kind, _: u64, _: u64) {
+        self.view.begin_graces_anew();
+    }
+
+    fn listed(&mut self, kind: Kind, _: Now, wakes: &mut Wake<Self>) {
+        let is_first = self.listed.insert(kind);
+        if self.missing.remove(&kind) || is_first {
+            wakes.extend(self.view.all());
+        }
+    }
+
+    fn lost_sight(&mut self, kind: Kind, error: &WatchError, _: Now, _: &mut Wake<Self>) {
+        if error.code == 404 && self.missing.insert(kind) {
+            tracing::info!(
+                resource = kind.name(),
+                "the hub does not serve this kind: waiting for it"
+            );
+        }
+    }
+
+    /// Kinds that the hub serves and that have not been listed yet.
+    fn unprimed(&self) -> Vec<&'static str> {
+        let kinds = Kind::ALL.iter();
+        let unprimed = kinds.filter(|it| !self.listed.contains(it) && !self.missing.contains(it));
+        unprimed.map(|it| it.name()).collect()
+    }
+
+    fn all(&self) -> Vec<Key> {
+        self.view.all()
+    }
+
+    /// Decisions note since when a cluster is not selected: see [`World::reconcile`].
+    fn decide(&self, _: &Key, _: Now) -> Plan {
+        Plan::default()
+    }
+
+    async fn reconcile(on: &Handle<Self>, key: &Key) -> Next {
+        match key {
+            Key::AddOn(name) => add_ons::reconcile(on, key, name).await,
+            Key::OnCluster(at) => on_cluster(on, key, at).await,
+        }
+    }
+}
+
+/// Decides for an add-on on a cluster and writes, until nothing is due.
+async fn on_cluster(on: &Handle<AddOns>, key: &Key, at: &super::view::Place) -> Next {
+    for _ in 0..ROUNDS {
+        let plan = {
+            let mut world = on.world();
+            match world.is_ready() {
+                true => world.view.decide_on_cluster(at, now()),
+                false => Plan::default(),
+            }
+        };
+        match on.carry_out(plan.writes).await {
+            WriteOutcome::Nothing => {
+                return Next::Settled {
+                    again: plan.again,
+                    pause: None,
+                };
+            }
+            WriteOutcome::Written => {}
+            WriteOutcome::Failed(failures) => return failed(&failures),
+        }
+    }
+    never_settled(key)
+}

@@ -1,0 +1,7 @@
+//! Add-ons: installation, configs, progress.
+
+mod configuring;
+mod hub;
+mod installing;
+mod process;
+mod resuming;
