@@ -83,14 +83,16 @@ struct Place {
 /// Returns the bindings of an add-on.
 ///
 /// `agents` are all ManagedClusterAddOns of the add-on that are not being deleted: a cluster that is left out loses its permissions.
-/// `stored` are all RoleBindings with the labels of the add-on and of templates, and those that have a name of the add-on.
+/// `stored` are all RoleBindings with the labels of the add-on and of templates, and those of others that have a name of the add-on: they
+/// are left alone, and their names are not used.
 #[must_use]
 pub fn permissions(addon: &str, agents: &[Agent<'_>], stored: &[RoleBinding]) -> Permissions {
     let mut found = Permissions::default();
     // In the order in which they are found: the first one may get OCM's name.
     let mut order: Vec<Place> = Vec::new();
     let mut wanted: BTreeMap<Place, Wanted> = BTreeMap::new();
-    let stored: Vec<_> = stored.iter().filter(|it| is_ours(addon, it)).collect();
+    let all = stored;
+    let stored: Vec<_> = all.iter().filter(|it| is_ours(addon, it)).collect();
     for agent in agents {
         for (place, is_shared) in places(agent, &mut found.faults) {
             if !subject_is_ready(agent.cluster, addon, agent.registrations) {
@@ -110,7 +112,7 @@ pub fn permissions(addon: &str, agents: &[Agent<'_>], stored: &[RoleBinding]) ->
         }
     }
     let kept = keep_unknown(addon, agents, &stored, &mut wanted);
-    let names = names(addon, &order, &stored);
+    let names = names(addon, &order, &stored, all);
     for place in &order {
         let (Some(name), Some(wanted)) = (names.get(place), wanted.remove(place)) else {
             continue;
@@ -256,12 +258,17 @@ fn keep_unknown<'a>(
     kept
 }
 
-/// The names of the bindings. A stored binding of the role keeps its name.
-fn names(addon: &str, order: &[Place], stored: &[&RoleBinding]) -> BTreeMap<Place, String> {
+/// The names of the bindings. A stored binding of the role keeps its name. `all`: with those of others, whose names are taken.
+fn names(
+    addon: &str,
+    order: &[Place],
+    stored: &[&RoleBinding],
+    all: &[RoleBinding],
+) -> BTreeMap<Place, String> {
     let mut names = BTreeMap::new();
-    let mut taken: BTreeSet<(String, String)> = stored
+    let mut taken: BTreeSet<(String, String)> = all
         .iter()
-        .map(|it| named(it))
+        .map(named)
         .map(|(namespace, name)| (namespace.to_owned(), name.to_owned()))
         .collect();
     for place in order {

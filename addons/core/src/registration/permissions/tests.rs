@@ -246,6 +246,12 @@ fn bindings_of_others_stay() {
         .as_mut()
         .unwrap()
         .insert(label, "y".to_owned());
+    // Its name is taken.
+    let stored = std::slice::from_ref(&no_label);
+    let found = permissions("x", &[agent("c1", &template, &registrations)], stored);
+    let name = found.wanted[0].metadata.name.as_deref();
+    assert_eq!(name, Some("open-cluster-management:x:clusterrole:r:agent"));
+    assert_eq!(found.unwanted, []);
     let found = permissions("x", &[], &[other_name, no_label, other_addon, own]);
     assert_eq!(found.unwanted, [("c1".to_owned(), OCM.to_owned())]);
 }

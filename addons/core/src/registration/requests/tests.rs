@@ -281,28 +281,28 @@ fn another_signer_signs_the_subjects_of_the_template_only() {
             "another user",
             Wanted {
                 common_name: "v",
-                ..own.clone()
+                ..own
             },
         ),
         (
             "a group more",
             Wanted {
                 organizations: &["g", "h", "i"],
-                ..own.clone()
+                ..own
             },
         ),
         (
             "the group of authenticated users",
             Wanted {
                 organizations: &["g", "h", "system:authenticated"],
-                ..own.clone()
+                ..own
             },
         ),
         (
             "another unit",
             Wanted {
                 units: &["p"],
-                ..own.clone()
+                ..own
             },
         ),
         ("the default subject", good()),

@@ -167,7 +167,7 @@ fn a_work_of_ocm_is_taken_over_without_a_write() {
         "status": {},
     });
     let existing = stored_as("addon-x-deploy-0", std::slice::from_ref(&of_ocm));
-    let layout = laid_out(&[ours.clone()], &[existing]).unwrap();
+    let layout = laid_out(std::slice::from_ref(&ours), &[existing]).unwrap();
     let kept: Value = layout.works[0].spec.workload.manifests[0].read().unwrap();
     assert_eq!(kept, of_ocm);
     // A field that means something empty is not one of these.
@@ -175,7 +175,7 @@ fn a_work_of_ocm_is_taken_over_without_a_write() {
     with_volume["spec"]["template"]["spec"]["volumes"] = json!([{"name": "v", "emptyDir": {}}]);
     for stored in [with_volume, json!({"kind": "Deployment"}), json!([])] {
         let existing = stored_as("addon-x-deploy-0", std::slice::from_ref(&stored));
-        let layout = laid_out(&[ours.clone()], &[existing]).unwrap();
+        let layout = laid_out(std::slice::from_ref(&ours), &[existing]).unwrap();
         let written: Value = layout.works[0].spec.workload.manifests[0].read().unwrap();
         assert_eq!(written, ours.object);
     }
