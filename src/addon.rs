@@ -1,5 +1,8 @@
-//! `berth addon`: what runs add-ons, with the names and the flags of OCM's.
+//! `berth addon`: what runs add-ons, with the names and the flags of OCM's, and the commands of users.
 
+use std::process::ExitCode;
+
+use berth_admin::AddonCommand;
 use clap::Subcommand;
 
 use crate::webhook_server::{self, GateArgs};
@@ -14,7 +17,7 @@ Examples:
 
 Signals: the first SIGTERM or SIGINT drains connections and stops the process; the second one stops it immediately.";
 
-/// Run what add-ons need on the hub
+/// Render templates of add-ons, and run what add-ons need on the hub
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -34,11 +37,17 @@ enum Command {
         mut_arg("reserved_prefixes", |arg| arg.hide(true))
     )]
     WebhookServer(Box<GateArgs>),
+    #[command(flatten)]
+    Admin(Box<AddonCommand>),
 }
 
-/// Serves until a signal, and returns after connections have drained.
-pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+/// Serves until a signal, and returns after connections have drained; or runs the command.
+pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     match &args.command {
-        Command::WebhookServer(args) => webhook_server::run_for_addons(args),
+        Command::Admin(command) => command.run(),
+        Command::WebhookServer(args) => {
+            webhook_server::run_for_addons(args)?;
+            Ok(ExitCode::SUCCESS)
+        }
     }
 }
