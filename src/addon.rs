@@ -1,7 +1,10 @@
-//! `berth addon`: what runs add-ons, with the names and the flags of OCM's.
+//! `berth addon`: what runs add-ons, with the names and the flags of OCM's, and the commands of users.
 
 mod manager;
 
+use std::process::ExitCode;
+
+use berth_admin::AddonCommand;
 use clap::Subcommand;
 
 use self::manager::ManagerArgs;
@@ -17,7 +20,7 @@ Examples:
 
 Signals: the first SIGTERM or SIGINT drains connections and stops the process; the second one stops it immediately.";
 
-/// Run what add-ons need on the hub
+/// Render templates of add-ons, and run what add-ons need on the hub
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -42,12 +45,16 @@ enum Command {
         mut_arg("reserved_prefixes", |arg| arg.hide(true))
     )]
     WebhookServer(Box<GateArgs>),
+    #[command(flatten)]
+    Admin(Box<AddonCommand>),
 }
 
-/// Runs until a signal; the manager also until another replica takes over.
-pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+/// Runs until a signal, the manager also until another replica takes over; or runs the command.
+pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     match &args.command {
-        Command::Manager(args) => manager::run(args),
-        Command::WebhookServer(args) => webhook_server::run_for_addons(args),
+        Command::Admin(command) => return command.run(),
+        Command::Manager(args) => manager::run(args)?,
+        Command::WebhookServer(args) => webhook_server::run_for_addons(args)?,
     }
+    Ok(ExitCode::SUCCESS)
 }

@@ -106,7 +106,7 @@ pub(crate) fn run() -> ExitCode {
         Command::Agent(args) => (agent::run(&args), 1),
         Command::Placement(args) => (placement::run(&args), args.failure_code()),
         Command::Work(args) => (work::run(&args), args.failure_code()),
-        Command::Addon(args) => (addon::run(&args).map(|()| ExitCode::SUCCESS), 1),
+        Command::Addon(args) => (addon::run(&args), 1),
         // Exit code 1 means denied.
         Command::Review(args) => (decide(&args), 2),
         Command::Policies(args) => (print(&args), 1),

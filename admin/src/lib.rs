@@ -3,11 +3,13 @@
 //! cluster's admin: join a hub, see how the
 //! cluster stands with it, and leave it. [`review`] decides admission reviews without a
 //! hub, and [`policies`] prints the rules as policies of the API server. [`PlacementCommand`]s explain placements, on a hub or on files.
+//! [`AddonCommand`]s render templates of add-ons from files.
 //!
 //! A command reads objects (`hub`), decides with plain functions, writes, and reports an outcome for each target (`outcomes`).
 //! Errors are `CommandError`s, which name the object and the remedy.
 
 mod accept;
+mod addon;
 mod agent_status;
 pub mod answers;
 mod ask;
@@ -48,6 +50,7 @@ mod version;
 mod web;
 mod work;
 
+pub use addon::AddonCommand;
 pub use agent_status::AgentStatusArgs;
 pub use command::{Command, run_agent_status};
 pub use hub::HubArgs;

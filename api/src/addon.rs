@@ -37,7 +37,7 @@ pub use template::{
 };
 
 /// The namespace of an add-on's agent on its cluster, if nothing names one.
-const DEFAULT_NAMESPACE: &str = "open-cluster-management-agent-addon";
+pub const DEFAULT_NAMESPACE: &str = "open-cluster-management-agent-addon";
 
 /// The rule for the names of signers.
 const SIGNER_NAME: &str = r"^([a-z0-9][a-z0-9-]*[a-z0-9]\.)+[a-z]+\/[a-z0-9-\.]+$";

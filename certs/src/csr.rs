@@ -20,10 +20,15 @@ pub(crate) const ALTERNATIVE_NAME: [u8; 5] = [0x06, 0x03, 0x55, 0x1d, 0x11];
 pub struct Csr {
     common_name: String,
     organizations: Vec<String>,
+    units: Vec<String>,
     subject: Vec<u8>,
     plain_subject: bool,
+    plain_subject_with_units: bool,
     alternative_names: Vec<SanType>,
-    mentions_alternative_names: bool,
+    /// How often the bytes mention alternative names.
+    mentions_of_alternative_names: usize,
+    /// `None` if an alternative name is not a DNS name.
+    dns_names: Option<Vec<String>>,
     key: SubjectPublicKeyInfo,
     key_fingerprint: [u8; 32],
 }
@@ -95,20 +100,27 @@ impl Csr {
             value.as_str().ok().map(str::to_owned)
         };
         let organizations = info.subject.iter_organization().filter_map(text).collect();
+        let units = (info.subject.iter_organizational_unit())
+            .filter_map(text)
+            .collect();
         // As in Go, the last one counts.
         let common_name = info.subject.iter_common_name().filter_map(text).last();
         Ok(Self {
             key_fingerprint: sha256(info.subject_pki.raw),
             common_name: common_name.unwrap_or_default(),
             organizations,
+            units,
             subject: info.subject.as_raw().to_vec(),
             plain_subject: subject::is_plain(&info.subject),
+            plain_subject_with_units: subject::is_plain_with_units(&info.subject),
             alternative_names: alternative_names(&request)?,
             // A search through all bytes: parsers may disagree about lists of extensions.
-            mentions_alternative_names: info
+            mentions_of_alternative_names: info
                 .raw
                 .windows(ALTERNATIVE_NAME.len())
-                .any(|bytes| bytes == ALTERNATIVE_NAME),
+                .filter(|bytes| *bytes == ALTERNATIVE_NAME)
+                .count(),
+            dns_names: dns_names(&request),
             key,
         })
     }
@@ -133,7 +145,27 @@ impl Csr {
 
     /// Returns true if the request may ask for alternative names of any kind, and false only if it does not.
     pub fn asks_for_alternative_names(&self) -> bool {
-        self.mentions_alternative_names
+        self.mentions_of_alternative_names > 0
+    }
+
+    /// Returns the organizational units, in the order of the subject.
+    pub fn units(&self) -> &[String] {
+        &self.units
+    }
+
+    /// As [`Self::has_plain_subject`], but the subject may contain organizational units, too.
+    pub fn has_plain_subject_with_units(&self) -> bool {
+        self.plain_subject_with_units
+    }
+
+    /// Returns the DNS names that the request asks for, and `None` if it may ask for anything else: an alternative name of another kind,
+    /// or a second list that another parser may find.
+    pub fn dns_names(&self) -> Option<&[String]> {
+        match (self.mentions_of_alternative_names, &self.dns_names) {
+            (0, _) => Some(&[]),
+            (1, Some(names)) if !names.is_empty() => Some(names),
+            _ => None,
+        }
     }
 
     /// Returns the SHA-256 of the key's SubjectPublicKeyInfo.
@@ -161,6 +193,37 @@ impl fmt::Debug for Csr {
             .field("organizations", &self.organizations)
             .finish_non_exhaustive()
     }
+}
+
+/// Returns true for exactly one PEM block `CERTIFICATE REQUEST` that every parser reads in the same way: no text around it, no
+/// headers in it.
+#[must_use]
+pub fn is_one_request(pem: &[u8]) -> bool {
+    let base64 = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/=\r\n".contains(byte);
+    pem.trim_ascii_end()
+        .strip_prefix(b"-----BEGIN CERTIFICATE REQUEST-----")
+        .and_then(|rest| rest.strip_suffix(b"-----END CERTIFICATE REQUEST-----"))
+        .is_some_and(|content| {
+            content.iter().all(base64)
+                && content.trim_ascii_start().len() < content.len()
+                && content.ends_with(b"\n")
+        })
+}
+
+/// Returns the alternative names if all are DNS names.
+fn dns_names(request: &X509CertificationRequest<'_>) -> Option<Vec<String>> {
+    let mut names = Vec::new();
+    for extension in request.requested_extensions().into_iter().flatten() {
+        if let ParsedExtension::SubjectAlternativeName(found) = extension {
+            for name in &found.general_names {
+                match name {
+                    GeneralName::DNSName(name) => names.push((*name).to_owned()),
+                    _ => return None,
+                }
+            }
+        }
+    }
+    Some(names)
 }
 
 /// Returns the names of the kinds that Go copies into certificates, and ignores others.
@@ -253,7 +316,8 @@ mod tests {
             assert_eq!(csr.organizations(), ["agents"]);
             assert_eq!(csr.alternative_names().len(), 1);
             assert!(csr.asks_for_alternative_names());
-            assert!(csr.has_plain_subject());
+            assert_eq!(csr.dns_names(), Some(&["agent.example".to_owned()][..]));
+            assert!(csr.has_plain_subject() && csr.has_plain_subject_with_units());
         }
     }
 
@@ -269,11 +333,41 @@ mod tests {
         };
         let csr = of(&params);
         assert!(!csr.asks_for_alternative_names());
+        assert_eq!(csr.dns_names(), Some(&[][..]));
         assert!(csr.has_plain_subject());
 
         let unit = DnType::OrganizationalUnitName;
         params.distinguished_name.push(unit, "unit");
-        assert!(!of(&params).has_plain_subject());
+        let csr = of(&params);
+        assert!(!csr.has_plain_subject() && csr.has_plain_subject_with_units());
+        assert_eq!(csr.units(), ["unit"]);
+    }
+
+    #[test]
+    fn dns_names_are_returned_only_if_nothing_else_is_asked_for() {
+        let key = KeyPair::generate().unwrap();
+        let dns = |name: &str| SanType::DnsName(name.try_into().unwrap());
+        let address = SanType::IpAddress([127, 0, 0, 1].into());
+        let of = |names: Vec<SanType>| {
+            let mut params = CertificateParams::new(Vec::new()).unwrap();
+            params.subject_alt_names = names;
+            let pem = params.serialize_request(&key).unwrap().pem().unwrap();
+            let csr = Csr::from_pem(pem.as_bytes()).unwrap();
+            csr.dns_names().map(<[String]>::to_vec)
+        };
+        assert_eq!(of(vec![]), Some(vec![]));
+        assert_eq!(
+            of(vec![dns("a.example"), dns("b.example")]),
+            Some(vec!["a.example".to_owned(), "b.example".to_owned()])
+        );
+        assert_eq!(of(vec![dns("a.example"), address]), None);
+        // A unit whose text mentions the extension could hide a second list from one of two parsers.
+        let mut params = CertificateParams::new(vec!["a.example".to_owned()]).unwrap();
+        let hidden = String::from_utf8(ALTERNATIVE_NAME.to_vec()).unwrap();
+        let unit = DnType::OrganizationalUnitName;
+        params.distinguished_name.push(unit, hidden);
+        let pem = params.serialize_request(&key).unwrap().pem().unwrap();
+        assert_eq!(Csr::from_pem(pem.as_bytes()).unwrap().dns_names(), None);
     }
 
     #[test]

@@ -48,6 +48,15 @@ pub(crate) fn name_with_units(
 /// A value that does not match its tag has no text, so other code would not see it. The parser stops without an error at
 /// parts that it cannot read, such as an empty set. So the parsed names are encoded again, and must give the same bytes.
 pub(crate) fn is_plain(name: &X509Name<'_>) -> bool {
+    is_plain_of(name, false)
+}
+
+/// As [`is_plain`], and organizational units are allowed, too.
+pub(crate) fn is_plain_with_units(name: &X509Name<'_>) -> bool {
+    is_plain_of(name, true)
+}
+
+fn is_plain_of(name: &X509Name<'_>, with_units: bool) -> bool {
     let mut common_names = 0;
     let mut sets = Vec::new();
     for set in name.iter_rdn() {
@@ -55,6 +64,7 @@ pub(crate) fn is_plain(name: &X509Name<'_>) -> bool {
         for attribute in set.iter() {
             let oid = match attribute.attr_type().as_bytes() {
                 [0x55, 0x04, 0x0a] => &ORGANIZATION,
+                [0x55, 0x04, 0x0b] if with_units => &ORGANIZATIONAL_UNIT,
                 [0x55, 0x04, 0x03] => {
                     common_names += 1;
                     &COMMON_NAME
@@ -199,6 +209,12 @@ mod tests {
             assert_eq!(
                 (rest, is_plain(&parsed)),
                 (&[][..], plain),
+                "{sentence}: {parsed}"
+            );
+            let with_units = plain || sentence == "a unit";
+            assert_eq!(
+                is_plain_with_units(&parsed),
+                with_units,
                 "{sentence}: {parsed}"
             );
         }

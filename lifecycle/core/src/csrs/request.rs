@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 use berth_api::names::is_dns1123_label;
 use berth_api::text::is_plain;
-use berth_certs::csr::{Csr, Usage};
+use berth_certs::csr::{Csr, Usage, is_one_request};
 
 use super::{LONGEST_NAME, quoted, reasons};
 use crate::facts::CertificateRequest;
@@ -48,7 +48,7 @@ pub fn validate(request: &CertificateRequest) -> Result<String, Refusal> {
         let words = format!("the request has more than {LARGEST} bytes");
         return refuse(reasons::INVALID_REQUEST, words);
     }
-    if !is_one_block(&request.request) {
+    if !is_one_request(&request.request) {
         let words = "the request must be one PEM block CERTIFICATE REQUEST without other text";
         return refuse(reasons::INVALID_REQUEST, words.to_owned());
     }
@@ -131,18 +131,4 @@ fn agent<'a>(common_name: &'a str, cluster: &str) -> Option<&'a str> {
         .strip_prefix(':')?;
     let odd = |char: char| char == ':' || !is_plain(char);
     (!agent.is_empty() && !agent.contains(odd)).then_some(agent)
-}
-
-/// Returns true for exactly one PEM block `CERTIFICATE REQUEST` that every parser reads in the same way: no text around it, no
-/// headers in it.
-fn is_one_block(pem: &[u8]) -> bool {
-    let base64 = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/=\r\n".contains(byte);
-    pem.trim_ascii_end()
-        .strip_prefix(b"-----BEGIN CERTIFICATE REQUEST-----")
-        .and_then(|rest| rest.strip_suffix(b"-----END CERTIFICATE REQUEST-----"))
-        .is_some_and(|content| {
-            content.iter().all(base64)
-                && content.trim_ascii_start().len() < content.len()
-                && content.ends_with(b"\n")
-        })
 }
