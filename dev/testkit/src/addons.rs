@@ -1,19 +1,51 @@
-//! The kind of add-ons, on hubs without a gate that converts them.
+//! The kind of add-ons in one version that is stored, as a minimal definition: devhub converts nothing, and tests read v1beta1.
 
-use berth_manifests::files::CRD_MANAGED_CLUSTER_ADDONS;
 use serde_json::{Value, json};
 
-/// The CustomResourceDefinition of ManagedClusterAddOn as it is shipped, but with v1beta1 alone, which is stored: so nothing has to be
-/// converted.
+/// The CustomResourceDefinition of ManagedClusterAddOn, in v1beta1.
 pub fn definition() -> Value {
-    let mut definition = CRD_MANAGED_CLUSTER_ADDONS.documents().remove(0);
-    let spec = &mut definition["spec"];
-    spec["conversion"] = json!({"strategy": "None"});
-    let versions = spec["versions"].as_array_mut();
-    let versions = versions.expect("a definition has versions");
-    versions.retain(|it| it["name"] == "v1beta1");
-    for version in versions {
-        version["storage"] = json!(true);
-    }
-    definition
+    let any = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    let conditions = json!({
+        "type": "array",
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": ["type"],
+        "items": {
+            "type": "object",
+            "required": ["type"],
+            "properties": {"type": {"type": "string"}},
+            "x-kubernetes-preserve-unknown-fields": true,
+        },
+    });
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "managedclusteraddons.addon.open-cluster-management.io"},
+        "spec": {
+            "group": "addon.open-cluster-management.io",
+            "scope": "Namespaced",
+            "names": {
+                "plural": "managedclusteraddons",
+                "singular": "managedclusteraddon",
+                "kind": "ManagedClusterAddOn",
+                "listKind": "ManagedClusterAddOnList",
+            },
+            "versions": [{
+                "name": "v1beta1",
+                "served": true,
+                "storage": true,
+                "subresources": {"status": {}},
+                "schema": {"openAPIV3Schema": {
+                    "type": "object",
+                    "properties": {
+                        "spec": any,
+                        "status": {
+                            "type": "object",
+                            "properties": {"conditions": conditions},
+                            "x-kubernetes-preserve-unknown-fields": true,
+                        },
+                    },
+                }},
+            }],
+        },
+    })
 }

@@ -15,7 +15,7 @@ pub const GATE: &str = "registration-webhook-sa";
 pub const CONTROLLER: &str = "berth-registration-controller-sa";
 
 /// The manifests that matter to processes outside of the hub, which runs no Deployments.
-pub const SERVER: [&str; 9] = [
+pub const SERVER: [&str; 10] = [
     files::NAMESPACE.path,
     files::ACCOUNTS.path,
     files::GATE_ROLE.path,
@@ -24,6 +24,7 @@ pub const SERVER: [&str; 9] = [
     files::CONTROLLER_ROLE.path,
     files::PLACEMENT_ROLE.path,
     files::WORK_ROLE.path,
+    files::ADDON_ROLE.path,
     files::AGENT_ROLES.path,
 ];
 

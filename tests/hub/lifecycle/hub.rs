@@ -429,7 +429,7 @@ pub fn config() -> Config {
     }
 }
 
-/// Applies the CRDs and the account of the manifests, and the CRD of add-ons in one version.
+/// Applies the CRDs and the account of the manifests, and a minimal CRD of add-ons.
 async fn install(cluster: &Cluster) {
     cluster.apply_manifests(&CRDS).await;
     cluster.apply(&[addons::definition()]).await;
