@@ -197,7 +197,7 @@ mod tests {
             Reason::Bind => " is not allowed to bind cluster set ",
             Reason::ClusterNamespace => " belongs to the accepted ManagedCluster ",
             Reason::ForeignRequest => " cannot file a request for ManagedCluster ",
-            Reason::AddonRequest => " cannot file an add-on's request for ",
+            Reason::AddonRequest => " cannot file an add-on",
             Reason::NamespaceTerminating
             | Reason::BindingsHeld
             | Reason::PlacementName

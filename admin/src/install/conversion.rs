@@ -4,7 +4,7 @@
 
 use std::io::{self, Write};
 
-use berth_manifests::{HUB_NAMESPACE, files, is_converted, serve_what_is_stored};
+use berth_manifests::{HUB_NAMESPACE, Manifest, files, is_converted, serve_what_is_stored};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde_json::{Value, json};
 
@@ -127,7 +127,7 @@ impl OfTheGate {
     /// A definition cannot be read.
     pub(super) async fn read(hub: &HubConnection) -> Result<Self, CommandError> {
         let (mut patches, mut kept) = (Vec::new(), Vec::new());
-        let ours = files::ADDON_CRDS.iter().flat_map(|it| it.documents());
+        let ours = files::ADDON_CRDS.iter().flat_map(Manifest::documents);
         for ours in ours.filter(is_converted) {
             let stored = hub.stored(&ours).await?;
             let Some(stored) = stored.filter(is_by_the_gate) else {
