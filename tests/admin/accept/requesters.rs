@@ -186,7 +186,10 @@ async fn a_csr_that_is_not_truly_the_clusters_is_never_approved() {
     ));
     let mut addons = Csr::new(&name, "agent1");
     addons.body["metadata"]["labels"]["open-cluster-management.io/addon-name"] = json!("a");
-    let addons = addons.sent_by(&sender).await;
+    // Nobody else may file one.
+    let agent = house.cluster.user(&me, &[mine, all]).await;
+    may_send(&house, &agent).await;
+    let addons = addons.sent_by(&agent).await;
 
     let house = &house;
     for flags in [
