@@ -52,6 +52,11 @@ async fn a_settled_add_on_is_not_written_also_by_a_successor() {
         hub.apply(cluster, "a", true).await;
     }
     hub.progression("a", 0, "False Completed", "2/2").await;
+    // Without configs the progression does not wait for the clusters.
+    for cluster in &clusters {
+        hub.condition(cluster, "a", "Progressing", "False Completed")
+            .await;
+    }
     managing.kill().await;
     let before = (
         hub.read(&hub.add_on("a")).await,
