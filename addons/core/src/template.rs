@@ -1,7 +1,7 @@
 //! Renders an AddOnTemplate for a cluster: the objects that the add-on has there.
 //!
-//! Follows OCM: variables are replaced ([`variables`]), objects are moved to the install namespace ([`namespaces`]), and the pods of
-//! workloads get what the AddOnDeploymentConfig and the registrations ask for ([`decorate`]). `docs/differences.md` lists where the result
+//! Follows OCM: variables are replaced (`variables`), objects are moved to the install namespace (`namespaces`), and the pods of
+//! workloads get what the AddOnDeploymentConfig and the registrations ask for (`decorate`). `docs/differences.md` lists where the result
 //! differs from OCM's. Objects are JSON here, so fields that this program does not know are kept.
 //!
 //! # Promises

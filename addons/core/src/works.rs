@@ -1,7 +1,7 @@
 //! The ManifestWorks of an add-on on a cluster: which manifests each has, and what is to be written.
 //!
 //! Names, labels, annotations and limits are OCM's, so that either hub takes over the other's works. [`parts::divide`] says which objects
-//! go where, [`layout`] lays them out in works, [`writes`] compares these with what is stored, and [`hooks`] decides about the hooks
+//! go where, [`layout()`] lays them out in works, [`writes`] compares these with what is stored, and [`hooks`] decides about the hooks
 //! before deletion.
 
 pub(crate) mod configs;
