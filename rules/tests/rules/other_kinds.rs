@@ -715,6 +715,19 @@ fn decide_set(name: &str, old: Option<&Value>, new: &Value, facts: &[&str]) -> D
     decision
 }
 
+fn decided_request(user: &str, old: Option<&Value>, new: &Value, facts: &[&str]) -> Decision {
+    let (old, new) = (old.map(Value::to_string), new.to_string());
+    let read = |text| serde_json::from_str::<CertificateRequest<'_>>(text).unwrap();
+    let change = Change {
+        name: "csr",
+        namespace: "",
+        user,
+        new: read(&new),
+        old: old.as_deref().map(read),
+    };
+    decided::<ValidateRequest>(&change, &Settings::default(), facts)
+}
+
 #[test]
 fn agents_file_requests_for_their_own_cluster_only() {
     const AGENT: &str = "system:open-cluster-management:c1:agent";
@@ -820,17 +833,7 @@ fn agents_file_requests_for_their_own_cluster_only() {
             "allow",
         ),
     ] {
-        let (old_text, new_text) = (old.as_ref().map(Value::to_string), new.to_string());
-        let change = Change {
-            name: "csr",
-            namespace: "",
-            user,
-            new: serde_json::from_str::<CertificateRequest<'_>>(&new_text).unwrap(),
-            old: old_text
-                .as_deref()
-                .map(|old| serde_json::from_str::<CertificateRequest<'_>>(old).unwrap()),
-        };
-        let decision = decided::<ValidateRequest>(&change, &Settings::default(), facts);
+        let decision = decided_request(user, old.as_ref(), &new, facts);
         assert_eq!(short(&decision), expected, "{case}");
     }
 }
@@ -923,17 +926,7 @@ fn only_the_agent_of_a_cluster_files_requests_for_addons_there() {
             "allow",
         ),
     ] {
-        let (old_text, new_text) = (old.as_ref().map(Value::to_string), new.to_string());
-        let change = Change {
-            name: "csr",
-            namespace: "",
-            user,
-            new: serde_json::from_str::<CertificateRequest<'_>>(&new_text).unwrap(),
-            old: old_text
-                .as_deref()
-                .map(|old| serde_json::from_str::<CertificateRequest<'_>>(old).unwrap()),
-        };
-        let decision = decided::<ValidateRequest>(&change, &Settings::default(), &["agent"]);
+        let decision = decided_request(user, old.as_ref(), &new, &["agent"]);
         assert_eq!(short(&decision), expected, "{case}");
     }
 }
