@@ -1,9 +1,10 @@
 //! The table of kinds: which objects are watched, and which of their fields are kept.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use berth_addons_core::config::spec_hash;
-use berth_addons_core::facts::{AddOn, OnCluster, Work};
+use berth_addons_core::config::{DeploymentConfig, Stored, Template};
+use berth_addons_core::facts::{AddOn, Cluster, OnCluster, Work};
 use berth_api::{GroupVersionResource, groups, labels};
 use berth_reconcile::{Item, Watched};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
@@ -28,12 +29,9 @@ pub(super) enum Kind {
 pub(super) enum Fact {
     AddOn(Box<AddOn>),
     OnCluster(Box<OnCluster>),
-    /// The hash of its spec.
-    DeploymentConfig(String),
-    /// The hash of its spec.
-    Template(String),
-    /// The annotations of a ManagedCluster that are those of add-ons; `None` while it is being deleted.
-    Cluster(Option<BTreeMap<String, String>>),
+    DeploymentConfig(Arc<DeploymentConfig>),
+    Template(Arc<Template>),
+    Cluster(Cluster),
     Placement(PlacementFact),
     Decision(DecisionFact),
     /// `None` without the label of an add-on.
@@ -64,19 +62,11 @@ pub(super) struct DecisionFact {
 }
 
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
 struct StoredMetadata {
     #[serde(default)]
     labels: Option<BTreeMap<String, String>>,
     #[serde(default)]
     annotations: Option<BTreeMap<String, String>>,
-    #[serde(default)]
-    deletion_timestamp: Option<IgnoredAny>,
-}
-
-#[derive(Deserialize)]
-struct StoredCluster {
-    metadata: StoredMetadata,
 }
 
 #[derive(Deserialize)]
@@ -172,9 +162,9 @@ impl Kind {
         Ok(match self {
             Self::AddOn => Fact::AddOn(Box::new(AddOn::read(item.json)?)),
             Self::OnCluster => Fact::OnCluster(Box::new(OnCluster::read(item.json)?)),
-            Self::DeploymentConfig => Fact::DeploymentConfig(spec_hash(item.json)?),
-            Self::Template => Fact::Template(spec_hash(item.json)?),
-            Self::Cluster => Fact::Cluster(cluster(item.parse()?)),
+            Self::DeploymentConfig => Fact::DeploymentConfig(Stored::read(item.json)?.into()),
+            Self::Template => Fact::Template(Stored::read(item.json)?.into()),
+            Self::Cluster => Fact::Cluster(Cluster::read(item.json)?),
             Self::Placement => Fact::Placement(PlacementFact::new(item.parse()?)),
             Self::Decision => Fact::Decision(DecisionFact::new(item.parse()?)),
             Self::Work => Fact::Work(Work::read(item.json)?),
@@ -196,13 +186,6 @@ pub(super) fn watched() -> Vec<(Kind, Watched<Fact>)> {
         (kind, row)
     };
     Kind::ALL.into_iter().map(row).collect()
-}
-
-fn cluster(stored: StoredCluster) -> Option<BTreeMap<String, String>> {
-    let metadata = stored.metadata;
-    let mut annotations = metadata.annotations.unwrap_or_default();
-    annotations.retain(|key, _| key.starts_with(labels::ADDON_PREFIX));
-    metadata.deletion_timestamp.is_none().then_some(annotations)
 }
 
 // === impl PlacementFact ===

@@ -6,8 +6,8 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::{Duration, Instant};
 
-use berth_addons_core::config::Hashes;
-use berth_addons_core::facts::{AddOn, OnCluster, Selection, Work, selection};
+use berth_addons_core::config::Configs;
+use berth_addons_core::facts::{AddOn, Cluster, OnCluster, Selection, Work, selection};
 use berth_addons_core::install::is_installed;
 use berth_addons_core::rollout::{self, Decision};
 use berth_addons_core::{cluster, install};
@@ -41,10 +41,9 @@ pub(super) struct View {
     works: HashMap<Place, BTreeMap<Place, Work>>,
     /// The ManagedClusterAddOn of each ManifestWork.
     owner_of: HashMap<Place, Place>,
-    /// The annotations of the ManagedClusters that are not being deleted.
-    clusters: HashMap<String, BTreeMap<String, String>>,
+    clusters: HashMap<String, Cluster>,
     placements: Placements,
-    hashes: Hashes,
+    configs: Configs,
     /// Since when the ManagedClusterAddOns that may be deleted are not selected, and why.
     away: HashMap<Place, (Selection, Instant)>,
     /// ClusterManagementAddOns and ManagedClusterAddOns that cannot be read: nothing is written for them.
@@ -67,7 +66,7 @@ impl View {
             owner_of: HashMap::new(),
             clusters: HashMap::new(),
             placements: Placements::default(),
-            hashes: Hashes::default(),
+            configs: Configs::default(),
             away: HashMap::new(),
             unreadable: HashSet::new(),
         }
@@ -97,15 +96,17 @@ impl View {
                     Vec::new()
                 }
             }
-            Fact::DeploymentConfig(hash) => {
-                let is_new = self.hashes.set_deployment_config(&at.0, &at.1, Some(hash));
+            Fact::DeploymentConfig(config) => {
+                let is_new = self
+                    .configs
+                    .set_deployment_config(&at.0, &at.1, Some(config));
                 self.with_template(is_new)
             }
-            Fact::Template(hash) => {
-                let is_new = self.hashes.set_template(&at.1, Some(hash));
+            Fact::Template(template) => {
+                let is_new = self.configs.set_template(&at.1, Some(template));
                 self.with_template(is_new)
             }
-            Fact::Cluster(annotations) => self.cluster_changed(&at.1, annotations),
+            Fact::Cluster(cluster) => self.cluster_changed(&at.1, Some(cluster)),
             Fact::Placement(placement) => {
                 let is_new = self.placements.set(at, Some(placement));
                 self.placement_changed(at, is_new)
@@ -137,11 +138,11 @@ impl View {
                 vec![Key::AddOn(at.1.clone()), Key::OnCluster(at.clone())]
             }
             Kind::DeploymentConfig => {
-                let is_new = self.hashes.set_deployment_config(&at.0, &at.1, None);
+                let is_new = self.configs.set_deployment_config(&at.0, &at.1, None);
                 self.with_template(is_new)
             }
             Kind::Template => {
-                let is_new = self.hashes.set_template(&at.1, None);
+                let is_new = self.configs.set_template(&at.1, None);
                 self.with_template(is_new)
             }
             Kind::Cluster => self.cluster_changed(&at.1, None),
@@ -200,7 +201,7 @@ impl View {
             placed: &placed,
             clusters: self.on_clusters.get(name).unwrap_or(&none),
             works: &works,
-            hashes: &self.hashes,
+            configs: &self.configs,
             grace: self.settings.grace.missing,
         };
         Some(rollout::decide(&facts, now))
@@ -241,7 +242,9 @@ impl View {
         let facts = install::Facts {
             add_on,
             cluster,
-            annotations: self.clusters.get(cluster),
+            annotations: (self.clusters.get(cluster))
+                .filter(|it| !it.is_deleting)
+                .map(|it| &it.annotations),
             selection,
             since,
             existing,
@@ -291,14 +294,10 @@ impl View {
         add_ons.map(|it| Key::AddOn(it.name.clone())).collect()
     }
 
-    fn cluster_changed(
-        &mut self,
-        cluster: &str,
-        annotations: Option<BTreeMap<String, String>>,
-    ) -> Vec<Key> {
-        let new = annotations.clone();
-        let old = match annotations {
-            Some(annotations) => self.clusters.insert(cluster.to_owned(), annotations),
+    fn cluster_changed(&mut self, cluster: &str, fact: Option<Cluster>) -> Vec<Key> {
+        let new = fact.clone();
+        let old = match fact {
+            Some(fact) => self.clusters.insert(cluster.to_owned(), fact),
             None => self.clusters.remove(cluster),
         };
         if old == new {

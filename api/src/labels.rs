@@ -61,6 +61,8 @@ pub const ROLLOUT_PAUSED: &str = "berth.open-cluster-management.io/rollout-pause
 pub const ROLLOUT_APPROVAL: &str = "berth.open-cluster-management.io/rollout-approval";
 /// On a ManifestWorkReplicaSet: which template how many clusters of each placement may have. Not in OCM.
 pub const ROLLOUT_APPROVED: &str = "berth.open-cluster-management.io/rollout-approved";
+/// On a ManagedCluster: the registries from which it gets images instead of others, as JSON.
+pub const IMAGE_REGISTRIES: &str = "open-cluster-management.io/image-registries";
 /// Prefix of the annotations of add-ons. A new ManagedClusterAddOn gets those of its ManagedCluster.
 pub const ADDON_PREFIX: &str = "addon.open-cluster-management.io";
 /// On a ClusterManagementAddOn: who creates and configures its ManagedClusterAddOns. `addon-manager`, as without the annotation: the hub.

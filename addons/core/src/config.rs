@@ -6,25 +6,46 @@
 mod hash;
 
 use std::collections::{BTreeMap, HashMap};
+use std::hash::Hash;
+use std::sync::Arc;
 
 use berth_api::addon::{
-    AddOnConfig, ConfigReference, ConfigSpecHash, DefaultConfigReference, InstallConfigReference,
+    AddOnConfig, AddOnDeploymentConfigSpec, AddOnTemplateSpec, ConfigReference, ConfigSpecHash,
+    DefaultConfigReference, InstallConfigReference,
 };
 use berth_api::groups;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 use crate::facts::OnCluster;
 
+pub(crate) use hash::canonical;
 pub use hash::spec_hash;
 
 /// Name of a default config in v1beta1 that says: this kind has no default.
 const NO_DEFAULT: &str = "__reserved_no_default__";
 
-/// The hashes of the configs that this manager watches.
+/// The configs that this manager watches.
 #[derive(Debug, Default)]
-pub struct Hashes {
-    deployment_configs: HashMap<(String, String), String>,
-    templates: HashMap<String, String>,
+pub struct Configs {
+    deployment_configs: HashMap<(String, String), Arc<DeploymentConfig>>,
+    templates: HashMap<String, Arc<Template>>,
 }
+
+/// A config as it is stored.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stored<T> {
+    /// The hash of its spec.
+    pub hash: String,
+    /// Its spec; `None` if it cannot be read.
+    pub spec: Option<T>,
+}
+
+/// A stored AddOnDeploymentConfig.
+pub type DeploymentConfig = Stored<AddOnDeploymentConfigSpec>;
+
+/// A stored AddOnTemplate.
+pub type Template = Stored<AddOnTemplateSpec>;
 
 /// A config that an add-on is to have on a cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,16 +61,22 @@ pub struct Desired {
 /// The kind of a config: its group and resource.
 type Kind<'a> = (&'a str, &'a str);
 
+/// The kind of AddOnDeploymentConfigs.
+pub(crate) const DEPLOYMENT_CONFIG: Kind<'_> = (groups::ADDON, groups::ADDON_DEPLOYMENT_CONFIGS);
+
+/// The kind of AddOnTemplates.
+pub(crate) const TEMPLATE: Kind<'_> = (groups::ADDON, groups::ADDON_TEMPLATES);
+
 /// The configs that an add-on is to have on a cluster, sorted by group and resource.
 ///
 /// `defaults`: the references in the status of the ClusterManagementAddOn. `placed`: those of the install progression of the cluster's
-/// placement. `hashes`: the current ones, for an add-on with a template. Without them the hashes of the cluster's own configs are those
+/// placement. `configs`: the current ones, for an add-on with a template. Without them the hashes of the cluster's own configs are those
 /// that the add-on's manager wrote.
 pub(crate) fn desired(
     defaults: &[DefaultConfigReference],
     placed: &[InstallConfigReference],
     on: &OnCluster,
-    hashes: Option<&Hashes>,
+    configs: Option<&Configs>,
 ) -> Vec<Desired> {
     let mut all: BTreeMap<Kind<'_>, Vec<Desired>> = BTreeMap::new();
     let defaults = defaults.iter().filter_map(|it| {
@@ -64,8 +91,10 @@ pub(crate) fn desired(
     replace(&mut all, placed);
     let own = on.configs.iter().map(|it| {
         let kind = (&*it.group, &*it.resource);
-        let hash = match hashes {
-            Some(hashes) => hashes.of(kind, &it.namespace, &it.name).map(str::to_owned),
+        let hash = match configs {
+            Some(configs) => configs
+                .hash_of(kind, &it.namespace, &it.name)
+                .map(str::to_owned),
             None => stored_hash(on, it),
         };
         (kind, hashed(it, hash.unwrap_or_default()))
@@ -151,46 +180,84 @@ fn reference<'a>(desired: &Desired, all: &'a [ConfigReference]) -> Option<&'a Co
     })
 }
 
-// === impl Hashes ===
+// === impl Stored ===
 
-impl Hashes {
-    /// Notes the hash of an AddOnDeploymentConfig, or that it is gone. Returns whether that is new.
+impl<T: DeserializeOwned> Stored<T> {
+    /// Reads a config.
+    ///
+    /// # Errors
+    /// The text is not a JSON object.
+    pub fn read(json: &str) -> Result<Self, serde_json::Error> {
+        #[derive(Deserialize)]
+        struct Object<T> {
+            spec: T,
+        }
+        Ok(Self {
+            hash: spec_hash(json)?,
+            spec: serde_json::from_str::<Object<T>>(json)
+                .ok()
+                .map(|it| it.spec),
+        })
+    }
+}
+
+// === impl Configs ===
+
+impl Configs {
+    /// Notes an AddOnDeploymentConfig, or that it is gone. Returns whether its hash is new.
     pub fn set_deployment_config(
         &mut self,
         namespace: &str,
         name: &str,
-        hash: Option<String>,
+        config: Option<Arc<DeploymentConfig>>,
     ) -> bool {
-        let at = (namespace.to_owned(), name.to_owned());
-        let new = hash.clone();
-        let old = match hash {
-            Some(hash) => self.deployment_configs.insert(at, hash),
-            None => self.deployment_configs.remove(&at),
-        };
-        old != new
+        set(
+            &mut self.deployment_configs,
+            (namespace.to_owned(), name.to_owned()),
+            config,
+        )
     }
 
-    /// Notes the hash of an AddOnTemplate, or that it is gone. Returns whether that is new.
-    pub fn set_template(&mut self, name: &str, hash: Option<String>) -> bool {
-        let new = hash.clone();
-        let old = match hash {
-            Some(hash) => self.templates.insert(name.to_owned(), hash),
-            None => self.templates.remove(name),
-        };
-        old != new
+    /// Notes an AddOnTemplate, or that it is gone. Returns whether its hash is new.
+    pub fn set_template(&mut self, name: &str, template: Option<Arc<Template>>) -> bool {
+        set(&mut self.templates, name.to_owned(), template)
+    }
+
+    /// The AddOnDeploymentConfig of this name.
+    #[must_use]
+    pub fn deployment_config(&self, namespace: &str, name: &str) -> Option<&Arc<DeploymentConfig>> {
+        let at = (namespace.to_owned(), name.to_owned());
+        self.deployment_configs.get(&at)
+    }
+
+    /// The AddOnTemplate of this name.
+    #[must_use]
+    pub fn template(&self, name: &str) -> Option<&Arc<Template>> {
+        self.templates.get(name)
     }
 
     /// The hash of a config; empty for one that does not exist, `None` for a kind that this manager does not watch.
-    pub(crate) fn of(&self, kind: Kind<'_>, namespace: &str, name: &str) -> Option<&str> {
+    pub(crate) fn hash_of(&self, kind: Kind<'_>, namespace: &str, name: &str) -> Option<&str> {
         let found = match kind {
-            (groups::ADDON, groups::ADDON_DEPLOYMENT_CONFIGS) => self
-                .deployment_configs
-                .get(&(namespace.to_owned(), name.to_owned())),
-            (groups::ADDON, groups::ADDON_TEMPLATES) => self.templates.get(name),
+            DEPLOYMENT_CONFIG => self.deployment_config(namespace, name).map(|it| &it.hash),
+            TEMPLATE => self.template(name).map(|it| &it.hash),
             _ => return None,
         };
         Some(found.map_or("", String::as_str))
     }
+}
+
+fn set<K: Eq + Hash, T>(
+    all: &mut HashMap<K, Arc<Stored<T>>>,
+    at: K,
+    config: Option<Arc<Stored<T>>>,
+) -> bool {
+    let new = config.as_ref().map(|it| it.hash.clone());
+    let old = match config {
+        Some(config) => all.insert(at, config),
+        None => all.remove(&at),
+    };
+    old.map(|it| it.hash.clone()) != new
 }
 
 #[cfg(test)]

@@ -5,7 +5,8 @@ use berth_api::conditions::{FALSE, TRUE, addon, condition_of};
 use berth_api::{labels, text};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
-use crate::facts::{OnCluster, Work, spec_hashes};
+use crate::facts::{OnCluster, Work};
+use crate::works::config_hashes;
 
 /// Upper bound on the bytes of a message of another component in ours.
 const LONGEST_MESSAGE: usize = 256;
@@ -85,7 +86,7 @@ fn not_made(applied: &Condition) -> Option<Progress> {
 
 /// Returns whether a ManifestWork was made from the configs with these hashes.
 fn is_made_from(work: &Work, references: &[ConfigReference]) -> bool {
-    let desired = spec_hashes(references);
+    let desired = config_hashes(references);
     let is_known = desired.values().all(|hash| !hash.is_empty());
     match &work.hashes {
         Some(hashes) => is_known && *hashes == desired,

@@ -7,20 +7,20 @@ use berth_api::addon::{
     InstallConfigReference, InstallProgression, PlacementStrategy,
 };
 
-use crate::config::{Hashes, hashed, names_a_default};
+use crate::config::{Configs, hashed, names_a_default};
 use crate::facts::AddOn;
 
 /// The status with the lists that follow from the spec. It equals the stored one if nothing of them changes.
 ///
-/// `hashes`: the current ones, for an add-on with a template. Without them the hashes are those that the add-on's manager wrote.
-pub(crate) fn lists(add_on: &AddOn, hashes: Option<&Hashes>) -> ClusterManagementAddOnStatus {
+/// `configs`: the current ones, for an add-on with a template. Without them the hashes are those that the add-on's manager wrote.
+pub(crate) fn lists(add_on: &AddOn, configs: Option<&Configs>) -> ClusterManagementAddOnStatus {
     let stored = &add_on.status;
     let defaults: Vec<_> = (add_on.default_configs.iter())
         .filter(|it| names_a_default(it))
-        .map(|it| default_reference(it, &stored.default_config_references, hashes))
+        .map(|it| default_reference(it, &stored.default_config_references, configs))
         .collect();
     let placements = add_on.placements.iter();
-    let progressions = placements.map(|it| progression(it, &defaults, stored, hashes));
+    let progressions = placements.map(|it| progression(it, &defaults, stored, configs));
     ClusterManagementAddOnStatus {
         install_progressions: progressions.collect(),
         default_config_references: defaults_as_stored(defaults, &stored.default_config_references),
@@ -39,13 +39,13 @@ fn defaults_as_stored(
 fn default_reference(
     config: &AddOnConfig,
     stored: &[DefaultConfigReference],
-    hashes: Option<&Hashes>,
+    configs: Option<&Configs>,
 ) -> DefaultConfigReference {
     let known = stored
         .iter()
         .filter(|it| is_kind(config, &it.group, &it.resource));
     let known = known.filter_map(|it| it.desired_config.as_ref());
-    let hash = hash(config, known, hashes);
+    let hash = hash(config, known, configs);
     DefaultConfigReference {
         group: config.group.clone(),
         resource: config.resource.clone(),
@@ -58,17 +58,17 @@ fn progression(
     placement: &PlacementStrategy,
     defaults: &[DefaultConfigReference],
     stored: &ClusterManagementAddOnStatus,
-    hashes: Option<&Hashes>,
+    configs: Option<&Configs>,
 ) -> InstallProgression {
     let old = stored.install_progressions.iter();
     let mut old =
         old.filter(|it| (&it.namespace, &it.name) == (&placement.namespace, &placement.name));
     let old = old.next();
     let known = old.map_or(&[][..], |it| &it.config_references);
-    let mut configs: BTreeMap<(&str, &str), Vec<AddOnConfig>> = BTreeMap::new();
+    let mut named: BTreeMap<(&str, &str), Vec<AddOnConfig>> = BTreeMap::new();
     for it in defaults {
         let config = it.desired_config.clone().unwrap_or_default();
-        let entries = configs.entry((&it.group, &it.resource)).or_default();
+        let entries = named.entry((&it.group, &it.resource)).or_default();
         entries.push(AddOnConfig {
             group: it.group.clone(),
             resource: it.resource.clone(),
@@ -81,9 +81,9 @@ fn progression(
         let entries = own.entry((&it.group, &it.resource)).or_default();
         entries.push(it.clone());
     }
-    configs.extend(own);
-    let references: Vec<_> = (configs.into_values().flatten())
-        .map(|it| install_reference(&it, known, hashes))
+    named.extend(own);
+    let references: Vec<_> = (named.into_values().flatten())
+        .map(|it| install_reference(&it, known, configs))
         .collect();
     let is_same = references.len() == known.len()
         && references
@@ -106,7 +106,7 @@ fn progression(
 fn install_reference(
     config: &AddOnConfig,
     stored: &[InstallConfigReference],
-    hashes: Option<&Hashes>,
+    configs: Option<&Configs>,
 ) -> InstallConfigReference {
     let mut known = stored.iter().filter(|it| {
         is_kind(config, &it.group, &it.resource)
@@ -120,7 +120,7 @@ fn install_reference(
     InstallConfigReference {
         group: config.group.clone(),
         resource: config.resource.clone(),
-        desired_config: Some(hashed(config, hash(config, desired.into_iter(), hashes))),
+        desired_config: Some(hashed(config, hash(config, desired.into_iter(), configs))),
         last_applied_config: known.and_then(|it| it.last_applied_config.clone()),
         last_known_good_config: known.and_then(|it| it.last_known_good_config.clone()),
     }
@@ -144,10 +144,10 @@ fn is_same(new: &InstallConfigReference, old: &InstallConfigReference) -> bool {
 fn hash<'a>(
     config: &AddOnConfig,
     mut stored: impl Iterator<Item = &'a ConfigSpecHash>,
-    hashes: Option<&Hashes>,
+    configs: Option<&Configs>,
 ) -> String {
     let kind = (&*config.group, &*config.resource);
-    let current = hashes.and_then(|it| it.of(kind, &config.namespace, &config.name));
+    let current = configs.and_then(|it| it.hash_of(kind, &config.namespace, &config.name));
     if let Some(current) = current {
         return current.to_owned();
     }

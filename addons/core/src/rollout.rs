@@ -1,7 +1,7 @@
 //! What is due for an add-on as a whole: the lists in its status, which clusters get their configs now, and how far each placement is.
 //!
 //! # Guarantees
-//! - Hashes are read from statuses only, so that all clusters of a step get the same content.
+//! - Configs are read from statuses only, so that all clusters of a step get the same content.
 //! - A cluster in several placements belongs to the last of them in the list. While a later one is in doubt, or has just gone, the configs
 //!   of the cluster stay as they are; so do those of a cluster that no placement lists while any is in doubt.
 //! - New configs begin a new progress: the condition Progressing gets the time of the write, so that a deadline counts from there. With OCM
@@ -25,7 +25,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use serde_json::json;
 
 use crate::cluster::condition;
-use crate::config::{Desired, Hashes, desired, references};
+use crate::config::{Configs, Desired, desired, references};
 use crate::facts::{AddOn, OnCluster, Placed, PlacedState, Work};
 use crate::progressing::progress;
 use crate::progressions::lists;
@@ -47,8 +47,8 @@ pub struct Facts<'a> {
     pub clusters: &'a BTreeMap<String, OnCluster>,
     /// The ManifestWorks of the ManagedClusterAddOn of a cluster.
     pub works: &'a dyn Fn(&str) -> Vec<&'a Work>,
-    /// The hashes of the configs that this manager watches.
-    pub hashes: &'a Hashes,
+    /// The configs that this manager watches.
+    pub configs: &'a Configs,
     /// How long a missing Placement may still have clusters.
     pub grace: Duration,
 }
@@ -83,12 +83,12 @@ pub fn decide(facts: &Facts<'_>, now: Now) -> Decision {
     if !add_on.is_ours() {
         return Decision::default();
     }
-    let hashes = Some(facts.hashes).filter(|_| add_on.has_template());
-    let mut status = lists(add_on, hashes);
+    let configs = Some(facts.configs).filter(|_| add_on.has_template());
+    let mut status = lists(add_on, configs);
     if status != add_on.status {
         return of_status(add_on, &status);
     }
-    let (members, unplaced) = members(facts, hashes);
+    let (members, unplaced) = members(facts, configs);
     let mut due = Due {
         facts,
         now,
@@ -165,7 +165,7 @@ fn of_status(add_on: &AddOn, status: &berth_api::addon::ClusterManagementAddOnSt
 }
 
 /// The ManagedClusterAddOns of each placement, and those without one.
-fn members<'a>(facts: &Facts<'a>, hashes: Option<&Hashes>) -> (Vec<Members<'a>>, Members<'a>) {
+fn members<'a>(facts: &Facts<'a>, configs: Option<&Configs>) -> (Vec<Members<'a>>, Members<'a>) {
     let status = &facts.add_on.status;
     let defaults = &status.default_config_references;
     let mut all: Vec<Members<'a>> = facts.placed.iter().map(|_| BTreeMap::new()).collect();
@@ -177,7 +177,7 @@ fn members<'a>(facts: &Facts<'a>, hashes: Option<&Hashes>) -> (Vec<Members<'a>>,
         let is_in_doubt = later.any(|it| it.may_select(facts.grace));
         let progression = last.and_then(|it| status.install_progressions.get(it));
         let placed = progression.map_or(&[][..], |it| &it.config_references);
-        let desired = desired(defaults, placed, on, hashes);
+        let desired = desired(defaults, placed, on, configs);
         let member = Member {
             on,
             state: state::state(on, &desired),

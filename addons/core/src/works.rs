@@ -5,6 +5,7 @@
 //! before deletion.
 
 pub(crate) mod configs;
+mod digest;
 pub mod hooks;
 pub mod layout;
 mod names;
@@ -16,10 +17,9 @@ pub mod writes;
 mod tests;
 
 pub use configs::config_hashes;
+pub use digest::Digest;
 pub use layout::{Layout, TooLarge, layout};
-pub use names::{
-    ADDON_NAMESPACE, HOSTED_MANIFEST_LOCATION, HOSTING_CLUSTER_NAME, PRE_DELETE, Place, is_of_addon,
-};
+pub use names::{HOSTED_MANIFEST_LOCATION, PRE_DELETE, Place, is_of_addon};
 
 use std::collections::BTreeMap;
 
@@ -76,7 +76,7 @@ impl<'a> Request<'a> {
     fn labels(&self) -> BTreeMap<String, String> {
         let mut all = BTreeMap::from([(labels::ADDON_NAME.to_owned(), self.addon.to_owned())]);
         if let Some(namespace) = self.place.addon_namespace() {
-            all.insert(ADDON_NAMESPACE.to_owned(), namespace.to_owned());
+            all.insert(labels::ADDON_NAMESPACE.to_owned(), namespace.to_owned());
         }
         all
     }

@@ -8,6 +8,7 @@ use anyhow::bail;
 use berth_addons_core::template::{self, check};
 use berth_addons_core::works::{self, Layout, Place};
 use berth_api::addon::{AddOnDeploymentConfig, AddOnTemplate};
+use berth_api::labels;
 use berth_api::names::dns1123_label;
 use berth_api::plan::Action;
 use berth_review::Source;
@@ -32,9 +33,6 @@ Examples:
 
 The files hold one AddOnTemplate, and at most one AddOnDeploymentConfig and one ManagedCluster. Mistakes of the template are errors, and
 doubts are warnings on standard error. ManifestWorks have no annotation with the hashes of the configs, which only a hub knows.";
-
-/// The annotation of a ManagedCluster with other registries for images.
-const IMAGE_REGISTRIES: &str = "open-cluster-management.io/image-registries";
 
 /// Show the objects that an AddOnTemplate makes on a cluster
 ///
@@ -193,7 +191,7 @@ impl Input {
         if template.spec.addon_name.is_empty() {
             bail!("the AddOnTemplate has no spec.addonName");
         }
-        let registries = stored.and_then(|it| it["annotations"][IMAGE_REGISTRIES].as_str());
+        let registries = stored.and_then(|it| it["annotations"][labels::IMAGE_REGISTRIES].as_str());
         Ok(Self {
             template,
             config: config.as_ref().map(read).transpose()?,

@@ -18,8 +18,7 @@ const WITHOUT: [&str; 4] = ["apiVersion", "kind", "metadata", "status"];
 pub fn spec_hash(json: &str) -> Result<String, serde_json::Error> {
     let mut object: Map<String, Value> = serde_json::from_str(json)?;
     object.retain(|field, _| !WITHOUT.contains(&&**field));
-    let mut text = String::new();
-    write(&Value::Object(object), &mut text);
+    let text = canonical(&Value::Object(object));
     let mut hash = String::new();
     for byte in digest(&SHA256, text.as_bytes()).as_ref() {
         // Writing to a String cannot fail.
@@ -28,7 +27,13 @@ pub fn spec_hash(json: &str) -> Result<String, serde_json::Error> {
     Ok(hash)
 }
 
-/// Writes a value as Go's `json.Marshal` does.
+/// Returns a value as Go's `json.Marshal` writes it, with the fields of objects in the order of their names.
+pub(crate) fn canonical(value: &Value) -> String {
+    let mut text = String::new();
+    write(value, &mut text);
+    text
+}
+
 fn write(value: &Value, out: &mut String) {
     match value {
         Value::Null => out.push_str("null"),

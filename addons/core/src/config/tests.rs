@@ -109,15 +109,15 @@ fn a_reference_without_a_config_is_no_config() {
 
 #[test]
 fn an_add_on_with_a_template_gets_the_current_hashes() {
-    let mut hashes = Hashes::default();
+    let mut configs = Configs::default();
     let kind = |resource: &str| format!("{}/{resource}", groups::ADDON);
     let (adc, template) = (
         kind(groups::ADDON_DEPLOYMENT_CONFIGS),
         kind(groups::ADDON_TEMPLATES),
     );
-    assert!(hashes.set_deployment_config("n", "a", Some("1".to_owned())));
-    assert!(!hashes.set_deployment_config("n", "a", Some("1".to_owned())));
-    assert!(hashes.set_template("t", Some("2".to_owned())));
+    assert!(configs.set_deployment_config("n", "a", Some(stored("1"))));
+    assert!(!configs.set_deployment_config("n", "a", Some(stored("1"))));
+    assert!(configs.set_template("t", Some(stored("2"))));
     for (own, expected) in [
         (format!("{adc} n/a"), format!("{adc} n/a=1")),
         (format!("{adc} n/b"), format!("{adc} n/b=")),
@@ -126,15 +126,19 @@ fn an_add_on_with_a_template_gets_the_current_hashes() {
         ("g/r n/a".to_owned(), "g/r n/a=".to_owned()),
     ] {
         let on = on(&own, &format!("{own}=old"));
-        let found = desired(&[], &[], &on, Some(&hashes));
+        let found = desired(&[], &[], &on, Some(&configs));
         assert_eq!(shown(&found), expected);
     }
-    assert!(hashes.set_template("t", None));
-    assert!(!hashes.set_template("t", None));
-    assert_eq!(
-        hashes.of((groups::ADDON, groups::ADDON_TEMPLATES), "", "t"),
-        Some("")
-    );
+    assert!(configs.set_template("t", None));
+    assert!(!configs.set_template("t", None));
+    assert_eq!(configs.hash_of(TEMPLATE, "", "t"), Some(""));
+}
+
+fn stored<T>(hash: &str) -> Arc<Stored<T>> {
+    Arc::new(Stored {
+        hash: hash.to_owned(),
+        spec: None,
+    })
 }
 
 #[test]

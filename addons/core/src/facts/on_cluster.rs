@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use berth_api::addon::{AddOnConfig, ConfigGroupResource, ConfigReference, ManagedClusterAddOn};
+use berth_api::addon::{
+    AddOnConfig, ConfigGroupResource, ConfigReference, HealthCheckMode, ManagedClusterAddOn,
+    RegistrationConfig,
+};
 use berth_api::{labels, lenient};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, OwnerReference};
 use serde_json::Value;
@@ -14,8 +17,12 @@ pub struct OnCluster {
     pub uid: String,
     /// metadata.resourceVersion
     pub resource_version: String,
+    /// metadata.generation
+    pub generation: Option<i64>,
     /// It is being deleted.
     pub is_deleting: bool,
+    /// metadata.finalizers
+    pub finalizers: Vec<String>,
     /// metadata.ownerReferences
     pub owners: Vec<OwnerReference>,
     /// The annotations of add-ons, and the mark of this manager.
@@ -26,6 +33,12 @@ pub struct OnCluster {
     pub supported: Vec<ConfigGroupResource>,
     /// status.configReferences
     pub references: Vec<ConfigReference>,
+    /// status.registrations
+    pub registrations: Vec<RegistrationConfig>,
+    /// status.namespace
+    pub namespace: String,
+    /// status.healthCheck.mode
+    pub health_check: HealthCheckMode,
     /// status.conditions
     pub conditions: Vec<Condition>,
 }
@@ -47,12 +60,17 @@ impl OnCluster {
         Ok(Self {
             uid: metadata.uid.unwrap_or_default(),
             resource_version: metadata.resource_version.unwrap_or_default(),
+            generation: metadata.generation,
             is_deleting: metadata.deletion_timestamp.is_some(),
+            finalizers: metadata.finalizers.unwrap_or_default(),
             owners: metadata.owner_references.unwrap_or_default(),
             annotations,
             configs: object.spec.configs,
             supported: status.supported_configs,
             references: status.config_references,
+            registrations: status.registrations,
+            namespace: status.namespace,
+            health_check: status.health_check.mode,
             conditions: status.conditions,
         })
     }

@@ -2,19 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use berth_api::addon::ConfigReference;
 use berth_api::conditions::{FALSE, TRUE, manifest_work};
-use berth_api::{labels, lenient, text};
+use berth_api::{ManifestWork, labels, lenient, text};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
-use serde::Deserialize;
 use serde::de::Error;
-use serde_json::Value;
+
+use crate::works::Digest;
 
 /// Upper bound on the bytes of a message that is kept.
 const LONGEST_MESSAGE: usize = 256;
 
 /// A ManifestWork of an add-on, without its manifests.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Work {
     /// The name of the add-on.
     pub add_on: String,
@@ -28,19 +27,10 @@ pub struct Work {
     pub is_ready: bool,
     /// Why its current generation is not applied, shortened.
     pub failed: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct Stored {
-    metadata: ObjectMeta,
-    #[serde(default)]
-    status: Option<Status>,
-}
-
-#[derive(Default, Deserialize)]
-struct Status {
-    #[serde(default)]
-    conditions: Option<Vec<Condition>>,
+    /// The digest of what the hub writes of it; `None` if a manifest cannot be read.
+    pub digest: Option<Digest>,
+    /// Its identity, its generation, and what its agent reports: the conditions, and fields of its objects.
+    pub reported: Box<ManifestWork>,
 }
 
 // === impl Work ===
@@ -51,20 +41,19 @@ impl Work {
     /// # Errors
     /// It cannot be read.
     pub fn read(json: &str) -> Result<Option<Self>, serde_json::Error> {
-        let value: Value = serde_json::from_str(json)?;
-        let stored = lenient::with_conditions::<Stored>(&value)?.object;
-        let metadata = stored.metadata;
-        let mut of = metadata.labels.unwrap_or_default();
+        let stored = lenient::manifest_work(json)?.object;
+        let metadata = &stored.metadata;
+        let mut of = metadata.labels.clone().unwrap_or_default();
         let Some(add_on) = of.remove(labels::ADDON_NAME) else {
             return Ok(None);
         };
         let name = metadata
             .name
+            .as_ref()
             .ok_or_else(|| Error::custom("without a name"))?;
-        let annotations = metadata.annotations.unwrap_or_default();
-        let hashes = annotations.get(labels::CONFIG_SPEC_HASH);
-        let conditions = stored.status.and_then(|it| it.conditions);
-        let conditions = conditions.unwrap_or_default();
+        let annotations = metadata.annotations.as_ref();
+        let hashes = annotations.and_then(|it| it.get(labels::CONFIG_SPEC_HASH));
+        let conditions = stored.status.as_ref().map_or(&[][..], |it| &it.conditions);
         let current = |type_: &str| {
             let condition = conditions.iter().find(|it| it.type_ == type_)?;
             let is_current = condition.observed_generation == metadata.generation;
@@ -78,34 +67,53 @@ impl Work {
             add_on,
             cluster: of
                 .remove(labels::ADDON_NAMESPACE)
-                .or(metadata.namespace)
+                .or_else(|| metadata.namespace.clone())
                 .unwrap_or_default(),
             hashes: hashes.and_then(|it| serde_json::from_str(it).ok()),
             is_ready: is_true(applied) && is_true(current(manifest_work::AVAILABLE)),
             failed: failed.map(|it| text::shorten(&it.message, LONGEST_MESSAGE).into_owned()),
+            digest: Digest::of_stored(&stored).ok(),
+            reported: Box::new(reported(stored)),
         }))
     }
 }
 
-/// The hashes of references, as the annotation of a ManifestWork has them.
-pub(crate) fn spec_hashes(references: &[ConfigReference]) -> BTreeMap<String, String> {
-    let desired = references.iter().filter_map(|it| {
-        let config = it.desired_config.as_ref()?;
-        let resource = match &*it.group {
-            "" => it.resource.clone(),
-            group => format!("{}.{group}", it.resource),
-        };
-        let key = format!("{resource}/{}/{}", config.namespace, config.name);
-        Some((key, config.spec_hash.clone()))
+/// The part of a work that is kept. Its manifests would be most of the memory of a large hub.
+fn reported(stored: ManifestWork) -> ManifestWork {
+    let metadata = stored.metadata;
+    let status = stored.status.map(|mut status| {
+        for condition in &mut status.conditions {
+            condition.message = text::shorten(&condition.message, LONGEST_MESSAGE).into_owned();
+        }
+        let manifests = &mut status.resource_status.manifests;
+        manifests.retain(|it| !it.status_feedback.values.is_empty());
+        for manifest in manifests {
+            manifest.conditions.clear();
+        }
+        status
     });
-    desired.collect()
+    ManifestWork {
+        metadata: ObjectMeta {
+            name: metadata.name,
+            namespace: metadata.namespace,
+            uid: metadata.uid,
+            generation: metadata.generation,
+            creation_timestamp: metadata.creation_timestamp,
+            deletion_timestamp: metadata.deletion_timestamp,
+            ..ObjectMeta::default()
+        },
+        status,
+        ..ManifestWork::default()
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use berth_api::addon::ConfigReference;
+    use serde_json::{Value, json};
 
     use super::*;
+    use crate::works::config_hashes;
 
     fn work(name: &str, labels: Value, annotations: Value, conditions: Value) -> Option<Work> {
         let object = json!({
@@ -183,7 +191,7 @@ mod tests {
             reference("", "configmaps", "", "y", ""),
             reference("g", "b", "n", "x", "h1"),
         ];
-        assert_eq!(stored.hashes, Some(spec_hashes(&references)));
+        assert_eq!(stored.hashes, Some(config_hashes(&references)));
         let annotations = json!({"open-cluster-management.io/config-spec-hash": "not JSON"});
         assert_eq!(work("w", of, annotations, json!([])).unwrap().hashes, None);
     }

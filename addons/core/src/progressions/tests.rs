@@ -138,11 +138,15 @@ fn an_add_on_with_a_template_has_the_current_hashes() {
         {"group": group, "resource": "addontemplates", "desiredConfig": {"name": "t", "specHash": "old"}},
         reference("r", "d", "9"),
     ]});
-    let mut hashes = Hashes::default();
-    hashes.set_template("t", Some("1".to_owned()));
+    let mut configs = Configs::default();
+    let template = crate::config::Stored {
+        hash: "1".to_owned(),
+        spec: None,
+    };
+    configs.set_template("t", Some(template.into()));
     let add_on = add_on(defaults, json!({"type": "Manual"}), stored);
     assert!(add_on.has_template());
-    let found = lists(&add_on, Some(&hashes));
+    let found = lists(&add_on, Some(&configs));
     // A config that does not exist has no hash.
     assert_eq!(
         shown(&found),

@@ -2,8 +2,6 @@
 
 use serde_json::{Map, Value};
 
-/// On a ManagedClusterAddOn: the cluster that hosts the add-on's agent.
-pub const HOSTING_CLUSTER_NAME: &str = "addon.open-cluster-management.io/hosting-cluster-name";
 /// On a manifest, as annotation or label: the cluster that gets it in hosted mode.
 pub const HOSTED_MANIFEST_LOCATION: &str =
     "addon.open-cluster-management.io/hosted-manifest-location";
@@ -13,8 +11,6 @@ pub const PRE_DELETE: &str = "addon.open-cluster-management.io/addon-pre-delete"
 const FORMER_PRE_DELETE: &str = "open-cluster-management.io/addon-pre-delete";
 /// On a manifest, as annotation: its object stays when the work is deleted.
 const DELETION_ORPHAN: &str = "addon.open-cluster-management.io/deletion-orphan";
-/// Label of a hosted work: the namespace of its ManagedClusterAddOn.
-pub const ADDON_NAMESPACE: &str = "open-cluster-management.io/addon-namespace";
 
 /// Which works of an add-on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

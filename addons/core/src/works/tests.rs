@@ -1,5 +1,6 @@
 //! Works of add-ons. The numbers of scenarios are those of OCM's behaviour that the tests follow.
 
+mod digests;
 mod hooks;
 mod laws;
 mod layouts;

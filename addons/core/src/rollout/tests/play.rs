@@ -10,10 +10,11 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use crate::cluster;
-use crate::config::Hashes;
-use crate::facts::{AddOn, OnCluster, Placed, PlacedState, Selection, Work, spec_hashes};
+use crate::config::Configs;
+use crate::facts::{AddOn, OnCluster, Placed, PlacedState, Selection, Work};
 use crate::install::{self, Grace};
 use crate::rollout::{Facts, decide};
+use crate::works::config_hashes;
 
 const GRACE: Grace = Grace {
     left: Duration::from_secs(10),
@@ -28,7 +29,7 @@ pub(super) struct Play {
     clusters: BTreeMap<String, Value>,
     pub(super) placed: Vec<Placed>,
     works: BTreeMap<String, Work>,
-    hashes: Hashes,
+    configs: Configs,
     pub(super) now: Timestamp,
     /// When the rollout asked to be decided again.
     pub(super) next: Option<Timestamp>,
@@ -78,7 +79,7 @@ impl Play {
                 .collect(),
             placed,
             works: BTreeMap::new(),
-            hashes: Hashes::default(),
+            configs: Configs::default(),
             now: "2026-01-01T00:00:00Z".parse().unwrap(),
             next: None,
         };
@@ -116,7 +117,7 @@ impl Play {
     pub(super) fn report(&mut self, cluster: &str, succeeds: bool) {
         let on = self.on(cluster);
         let work = Work {
-            hashes: Some(spec_hashes(&on.references)),
+            hashes: Some(config_hashes(&on.references)),
             is_ready: succeeds,
             failed: (!succeeds).then(|| "refused".to_owned()),
             ..Work::default()
@@ -178,7 +179,7 @@ impl Play {
             placed: &self.placed,
             clusters: &clusters.collect(),
             works: &works,
-            hashes: &self.hashes,
+            configs: &self.configs,
             grace: GRACE.missing,
         };
         let decision = decide(&facts, self.now());
