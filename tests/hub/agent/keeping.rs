@@ -117,6 +117,7 @@ async fn a_restart_asks_for_nothing_and_writes_nothing() {
         .hub
         .condition(&world.name, CLOCK_SYNCED, "True", synced)
         .await;
+    world.reports_all().await;
     drop(agent);
     let (secret, cluster) = (
         world.hub_secret().await,

@@ -353,6 +353,13 @@ impl<C: Deref<Target = Cluster>> World<C> {
         self.hub.once(&self.cluster(), what, is).await
     }
 
+    /// The cluster on the hub, once the agent has reported its version and its claims, which it reads one after the other.
+    pub async fn reports_all(&self) -> Value {
+        let has = |it: &Value, field: &str| !it["status"][field].is_null();
+        let has_all = |it: &Value| has(it, "version") && has(it, "clusterClaims");
+        self.reported("a version and claims", has_all).await
+    }
+
     /// The number of ManagedClusters with this agent's name: one or none.
     pub async fn exists(&self) -> bool {
         let list = self.hub.get(CLUSTERS).await;
