@@ -158,6 +158,11 @@ impl Kind {
         self.served().2
     }
 
+    pub(super) fn resource(self) -> GroupVersionResource {
+        let (group, version, resource) = self.served();
+        GroupVersionResource::new(group, version, resource)
+    }
+
     fn read(self, item: &Item<'_>) -> Result<Fact, serde_json::Error> {
         Ok(match self {
             Self::AddOn => Fact::AddOn(Box::new(AddOn::read(item.json)?)),
@@ -175,9 +180,8 @@ impl Kind {
 /// The table of kinds. The hub may get any of their CRDs later.
 pub(super) fn watched() -> Vec<(Kind, Watched<Fact>)> {
     let row = |kind: Kind| {
-        let (group, version, resource) = kind.served();
-        let resource = GroupVersionResource::new(group, version, resource);
-        let all = Watched::new(kind.name(), resource, move |item| kind.read(item)).optional();
+        let all =
+            Watched::new(kind.name(), kind.resource(), move |item| kind.read(item)).optional();
         let row = match kind {
             // Those of ManifestWorkReplicaSets and of users say nothing about add-ons.
             Kind::Work => all.labelled(labels::ADDON_NAME),

@@ -5,7 +5,7 @@
 //! # Shape
 //! What is due is decided in `berth-addons-core`, plain functions. `view` keeps what they read of the hub, and knows which keys a change
 //! concerns. `world` connects both to the kit of all controllers ([`berth_reconcile`]); `add_ons` carries out what is due for an add-on as
-//! a whole.
+//! a whole, `deploy` what is due for the works of an add-on from a template.
 //!
 //! # Guarantees
 //! - A hub that does not serve add-ons, placements or works is waited for, without a write. So is a kind that is not served any more.
@@ -15,6 +15,8 @@
 //!   grace begins anew.
 
 mod add_ons;
+mod deploy;
+mod deployments;
 mod kinds;
 mod placements;
 mod settings;

@@ -7,13 +7,18 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use berth_addons_core::config::Configs;
+use berth_addons_core::deploy::{Made, Part, Permissions, Source};
 use berth_addons_core::facts::{AddOn, Cluster, OnCluster, Selection, Work, selection};
 use berth_addons_core::install::is_installed;
+use berth_addons_core::registration::subject_is_ready;
 use berth_addons_core::rollout::{self, Decision};
-use berth_addons_core::{cluster, install};
+use berth_addons_core::works::Digest;
+use berth_addons_core::{cluster, deploy, install};
 use berth_api::Now;
 use berth_api::plan::Plan;
 
+use super::deploy::Job;
+use super::deployments::{Deployments, Inputs, Known};
 use super::kinds::{DecisionFact, Fact, Kind};
 use super::placements::Placements;
 use super::settings::Settings;
@@ -44,10 +49,18 @@ pub(super) struct View {
     clusters: HashMap<String, Cluster>,
     placements: Placements,
     configs: Configs,
+    deployments: Deployments,
     /// Since when the ManagedClusterAddOns that may be deleted are not selected, and why.
     away: HashMap<Place, (Selection, Instant)>,
     /// ClusterManagementAddOns and ManagedClusterAddOns that cannot be read: nothing is written for them.
     unreadable: HashSet<Place>,
+}
+
+/// What is due for an add-on on a cluster.
+#[derive(Debug)]
+pub(super) enum Due {
+    Plan(Plan),
+    Make(Box<Job>),
 }
 
 pub(super) fn place(namespace: &str, name: &str) -> Place {
@@ -67,6 +80,7 @@ impl View {
             clusters: HashMap::new(),
             placements: Placements::default(),
             configs: Configs::default(),
+            deployments: Deployments::default(),
             away: HashMap::new(),
             unreadable: HashSet::new(),
         }
@@ -129,6 +143,7 @@ impl View {
             Kind::OnCluster => {
                 self.unreadable.remove(at);
                 self.away.remove(at);
+                self.deployments.forget(at);
                 if let Some(all) = self.on_clusters.get_mut(&at.1) {
                     all.remove(&at.0);
                     if all.is_empty() {
@@ -175,7 +190,8 @@ impl View {
 
     /// All keys.
     pub(super) fn all(&self) -> Vec<Key> {
-        let keys = self.add_ons.keys().flat_map(|name| self.of_add_on(name));
+        let names: BTreeSet<_> = self.add_ons.keys().chain(self.on_clusters.keys()).collect();
+        let keys = names.into_iter().flat_map(|name| self.of_add_on(name));
         keys.collect()
     }
 
@@ -208,13 +224,87 @@ impl View {
     }
 
     /// Decides what is due for an add-on on a cluster.
-    pub(super) fn decide_on_cluster(&mut self, at: &Place, now: Now) -> Plan {
+    pub(super) fn decide_on_cluster(&mut self, at: &Place, now: Now) -> Due {
         let (cluster, name) = at;
         if self.unreadable.contains(at) || !self.is_readable(name) {
-            return Plan::default();
+            return Due::Plan(Plan::default());
         }
+        let (selection, since) = self.selection(at, now);
+        let existing = self.on_clusters.get(name).and_then(|it| it.get(cluster));
+        let add_on = self.add_ons.get(name);
+        let managed = self.clusters.get(cluster);
+        let works: Vec<_> = (self.works.get(at).into_iter().flat_map(BTreeMap::values)).collect();
+        let source = existing.and_then(|on| {
+            let is_ending = on.is_deleting || managed.is_none_or(|it| it.is_deleting);
+            let has_template = add_on.is_none_or(AddOn::has_template);
+            deploy::source(on, &self.configs, is_ending).filter(|_| has_template)
+        });
+        let inputs = existing.zip(source.as_ref()).and_then(|(on, source)| {
+            let registries = managed.and_then(|it| it.image_registries.as_ref());
+            Inputs::of(source, registries, on)
+        });
+        let mut known = match &inputs {
+            Some(inputs) => self.deployments.known(at, inputs, &works),
+            None => Known::default(),
+        };
+        if let Some(Source::Broken(why)) = &source {
+            known.made = Some(Err(why));
+        }
+        let deployment = existing
+            .zip(source.as_ref())
+            .map(|(on, source)| deploy::Facts {
+                addon: name,
+                cluster,
+                managed,
+                on,
+                source,
+                made: known.made,
+                works: &works,
+                done: &known.done,
+                fault: known.fault,
+                permissions: permissions(cluster, name, on, source),
+            });
+        let due = match add_on {
+            None => cluster::ending(deployment.as_ref(), now),
+            Some(add_on) => {
+                let facts = install::Facts {
+                    add_on,
+                    cluster,
+                    annotations: managed
+                        .filter(|it| !it.is_deleting)
+                        .map(|it| &it.annotations),
+                    selection,
+                    since,
+                    existing,
+                };
+                let works = works.iter().copied();
+                cluster::decide(&facts, works, deployment.as_ref(), self.settings.grace, now)
+            }
+        };
+        match (due, inputs) {
+            (cluster::Due::Plan(plan), _) => Due::Plan(plan),
+            (cluster::Due::Make(part), Some(inputs)) => {
+                let stored = works.iter().filter_map(|it| {
+                    let name = it.reported.metadata.name.clone()?;
+                    Some((name, it.digest))
+                });
+                Due::Make(Box::new(Job {
+                    at: at.clone(),
+                    inputs,
+                    part,
+                    stored: stored.collect(),
+                }))
+            }
+            // Nothing is made of a source that is not known.
+            (cluster::Due::Make(_), None) => Due::Plan(Plan::default()),
+        }
+    }
+
+    /// Whether the placements of an add-on select a cluster, and for how long its ManagedClusterAddOn could have been deleted for that.
+    fn selection(&mut self, at: &Place, now: Now) -> (Selection, Duration) {
+        let (cluster, name) = at;
         let Some(add_on) = self.add_ons.get(name) else {
-            return Plan::default();
+            return (Selection::InDoubt, Duration::ZERO);
         };
         let placements = add_on.placements.iter().map(|it| {
             let placement = place(&it.namespace, &it.name);
@@ -239,18 +329,22 @@ impl View {
                 Duration::ZERO
             }
         };
-        let facts = install::Facts {
-            add_on,
-            cluster,
-            annotations: (self.clusters.get(cluster))
-                .filter(|it| !it.is_deleting)
-                .map(|it| &it.annotations),
-            selection,
-            since,
-            existing,
-        };
-        let works = self.works.get(at).into_iter().flat_map(BTreeMap::values);
-        cluster::decide(&facts, works, self.settings.grace, now)
+        (selection, since)
+    }
+
+    /// Notes what the template of a job makes.
+    pub(super) fn made(&mut self, job: &Job, made: Result<Made, String>) {
+        self.deployments.made(&job.at, job.inputs.clone(), made);
+    }
+
+    /// Notes that the works of a job's part are as they should be.
+    pub(super) fn done(&mut self, job: &Job, part: Part, digests: BTreeMap<String, Digest>) {
+        self.deployments.done(&job.at, &job.inputs, part, digests);
+    }
+
+    /// Notes why the works of an add-on cannot be written; `None` before they are tried again.
+    pub(super) fn set_fault(&mut self, at: &Place, fault: Option<String>) {
+        self.deployments.set_fault(at, fault);
     }
 
     /// Returns whether an add-on is known as it is.
@@ -285,13 +379,18 @@ impl View {
             .collect()
     }
 
-    /// The add-ons with a template, if a hash is new.
+    /// The add-ons with a template, if a hash is new; and the ManagedClusterAddOns that are being deleted, which have the latest template.
     fn with_template(&self, is_new: bool) -> Vec<Key> {
-        let add_ons = self
-            .add_ons
-            .values()
-            .filter(|it| is_new && it.has_template());
-        add_ons.map(|it| Key::AddOn(it.name.clone())).collect()
+        if !is_new {
+            return Vec::new();
+        }
+        let add_ons = self.add_ons.values().filter(|it| it.has_template());
+        let add_ons = add_ons.map(|it| Key::AddOn(it.name.clone()));
+        let on_clusters = self.on_clusters.iter().flat_map(|(name, all)| {
+            let ending = all.iter().filter(|(_, it)| it.is_deleting);
+            ending.map(|(cluster, _)| Key::OnCluster(place(cluster, name)))
+        });
+        add_ons.chain(on_clusters).collect()
     }
 
     fn cluster_changed(&mut self, cluster: &str, fact: Option<Cluster>) -> Vec<Key> {
@@ -376,4 +475,23 @@ impl View {
         let concerned: BTreeSet<_> = old.into_iter().chain(of).collect();
         concerned.into_iter().map(Key::OnCluster).collect()
     }
+}
+
+/// Whether the agents of a cluster have the permissions of the template.
+fn permissions<'a>(
+    cluster: &str,
+    add_on: &str,
+    on: &OnCluster,
+    source: &Source<'_>,
+) -> Permissions<'a> {
+    let registrations = source
+        .template()
+        .into_iter()
+        .flat_map(|it| &it.registration);
+    let clients = registrations.filter_map(|it| it.kube_client.as_ref());
+    let are_wanted = clients.flat_map(|it| &it.hub_permissions).next().is_some();
+    if are_wanted && !subject_is_ready(cluster, add_on, &on.registrations) {
+        return Permissions::Pending;
+    }
+    Permissions::Applied
 }

@@ -13,9 +13,10 @@ use berth_reconcile::{
 };
 
 use super::add_ons;
+use super::deploy;
 use super::kinds::{Fact, Kind};
 use super::settings::Settings;
-use super::view::{Key, View, place};
+use super::view::{Due, Key, View, place};
 
 /// Add-ons that are worked on at the same time.
 const ADD_ONS_AT_ONCE: usize = 2;
@@ -139,20 +140,34 @@ impl World for AddOns {
 
 /// Decides for an add-on on a cluster and writes, until nothing is due.
 async fn on_cluster(on: &Handle<AddOns>, key: &Key, at: &super::view::Place) -> Next {
+    let mut latest = None;
+    let mut end = None;
+    // What a user had to mend may be mended.
+    on.world().view.set_fault(at, None);
     for _ in 0..ROUNDS {
-        let plan = {
+        let due = {
             let mut world = on.world();
             match world.is_ready() {
                 true => world.view.decide_on_cluster(at, now()),
-                false => Plan::default(),
+                false => Due::Plan(Plan::default()),
+            }
+        };
+        let plan = match due {
+            Due::Plan(plan) => plan,
+            Due::Make(job) => {
+                match deploy::make(on, &job, &mut latest).await {
+                    Ok(failed) => end = failed.or(end),
+                    Err(failed) => return failed,
+                }
+                continue;
             }
         };
         match on.carry_out(plan.writes).await {
             WriteOutcome::Nothing => {
-                return Next::Settled {
+                return end.unwrap_or(Next::Settled {
                     again: plan.again,
                     pause: None,
-                };
+                });
             }
             WriteOutcome::Written => {}
             WriteOutcome::Failed(failures) => return failed(&failures),

@@ -260,8 +260,21 @@ pub mod addon {
     /// Reason of [`CONFIGURED`]: false, the cluster waits for its turn in the rollout.
     pub const CONFIGURATIONS_NOT_CONFIGURED: &str = "ConfigurationsNotConfigured";
 
+    /// It is known as whom the agents of the add-on act on the hub, and they have their permissions. Written by the add-on's manager.
+    pub const REGISTRATION_APPLIED: &str = "RegistrationApplied";
+    /// Reason of [`REGISTRATION_APPLIED`]: true.
+    pub const SET_PERMISSION_APPLIED: &str = "SetPermissionApplied";
+    /// Reason of [`REGISTRATION_APPLIED`]: false, the hub cannot give the permissions.
+    pub const SET_PERMISSION_FAILED: &str = "SetPermissionFailed";
+    /// Reason of [`REGISTRATION_APPLIED`]: false, the agent has not said yet as whom it acts.
+    pub const PERMISSION_CONFIG_PENDING: &str = "PermissionConfigPending";
+
     /// The manifests of the add-on are applied. Written by the add-on's manager.
     pub const MANIFEST_APPLIED: &str = "ManifestApplied";
+    /// Reason of [`MANIFEST_APPLIED`]: true.
+    pub const ADDON_MANIFEST_APPLIED: &str = "AddonManifestApplied";
+    /// Reason of [`MANIFEST_APPLIED`]: false, the cluster cannot apply them.
+    pub const ADDON_MANIFEST_APPLIED_FAILED: &str = "AddonManifestAppliedFailed";
     /// The manifests of the add-on in its hosting cluster are applied. Written by the add-on's manager.
     pub const HOSTING_MANIFEST_APPLIED: &str = "HostingManifestApplied";
     /// Reason of [`MANIFEST_APPLIED`] and [`HOSTING_MANIFEST_APPLIED`]: false, the manifests could not be made, or the ManifestWork not be

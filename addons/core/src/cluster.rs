@@ -1,29 +1,43 @@
-//! What is due for an add-on on one cluster: its installation, its owner and annotations, and its condition Progressing.
+//! What is due for an add-on on one cluster: its installation, its owner and annotations, what its template asks for ([`deploy`]), and its
+//! condition Progressing.
 //!
 //! One write at a time: the next one is decided with the result.
 
 use std::time::{Duration, Instant};
 
+use berth_api::addon::ConfigReference;
 use berth_api::conditions::with_condition;
 use berth_api::plan::{Action, Plan, Write};
 use berth_api::{Now, conditions};
+use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
-use serde_json::json;
+use serde_json::{Map, json};
 
-use crate::facts::Work;
+use crate::deploy::{self, Next, Part};
+use crate::facts::{OnCluster, Work};
 use crate::install::{Facts, Grace, Install, install};
 use crate::owner::{metadata, owner};
 use crate::progressing::{Progress, applied, progress};
 use crate::writes::{self, ON_CLUSTER};
 
-/// Decides what is due. `works`: the ManifestWorks of the ManagedClusterAddOn.
+/// What is due.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Due {
+    /// These writes, now or later.
+    Plan(Plan),
+    /// Make the add-on of its source, then decide again; with a part: also write its works.
+    Make(Option<Part>),
+}
+
+/// Decides what is due. `works`: the ManifestWorks of the ManagedClusterAddOn. `deployment`: what is known of an add-on from a template.
 #[must_use]
 pub fn decide<'a>(
     facts: &Facts<'_>,
     works: impl Iterator<Item = &'a Work> + Clone,
+    deployment: Option<&deploy::Facts<'_>>,
     grace: Grace,
     now: Now,
-) -> Plan {
+) -> Due {
     let add_on = facts.add_on;
     let again = match install(facts, grace) {
         Install::Create(annotations) => {
@@ -36,7 +50,7 @@ pub fn decide<'a>(
                 },
                 "spec": {},
             });
-            return of(facts, Action::Create { body }).into();
+            return Due::Plan(of(facts, Action::Create { body }).into());
         }
         Install::Delete(why) => {
             let existing = facts.existing.cloned().unwrap_or_default();
@@ -45,55 +59,109 @@ pub fn decide<'a>(
                 resource_version: Some(existing.resource_version),
                 why,
             };
-            return of(facts, action).into();
+            return Due::Plan(of(facts, action).into());
         }
         Install::Nothing(wait) => wait,
     };
-    let mut plan = Plan {
-        writes: update(facts, works, now).into_iter().collect(),
-        again: None,
+    let due = match facts.existing {
+        Some(on) if on.is_deleting && add_on.is_managed => ending(deployment, now),
+        Some(on) if !on.is_deleting && add_on.is_ours() => {
+            update(facts, on, works, deployment, now)
+        }
+        _ => Due::Plan(Plan::default()),
     };
-    if let Some(at) = again.and_then(|wait| later(now.instant, wait)) {
-        plan.look_again(at);
+    match (due, again.and_then(|wait| later(now.instant, wait))) {
+        (Due::Plan(mut plan), Some(at)) => {
+            plan.look_again(at);
+            Due::Plan(plan)
+        }
+        (due, _) => due,
     }
-    plan
+}
+
+/// Decides what is due for a ManagedClusterAddOn that is being deleted: its hooks. Its ClusterManagementAddOn may be gone.
+#[must_use]
+pub fn ending(deployment: Option<&deploy::Facts<'_>>, now: Now) -> Due {
+    let Some(facts) = deployment.filter(|it| it.on.is_deleting) else {
+        return Due::Plan(Plan::default());
+    };
+    match deploy::next(facts, now) {
+        Next::Make(part) => Due::Make(part),
+        Next::Write(write) => Due::Plan((*write).into()),
+        Next::Report(conditions, again) => {
+            let at = (facts.addon, facts.cluster);
+            let write = status(at, facts.on, &facts.on.references, conditions);
+            Due::Plan(planned(write, again, now))
+        }
+    }
 }
 
 fn later(now: Instant, wait: Duration) -> Option<Instant> {
     now.checked_add(wait)
 }
 
-/// The next write to the existing object.
+fn planned(write: Option<Write>, again: Option<Timestamp>, now: Now) -> Plan {
+    let mut plan = Plan {
+        writes: write.into_iter().collect(),
+        again: None,
+    };
+    let wait = again.map(|at| Duration::try_from(at.duration_since(now.wall)).unwrap_or_default());
+    if let Some(at) = wait.and_then(|wait| later(now.instant, wait)) {
+        plan.look_again(at);
+    }
+    plan
+}
+
+/// What is next for the existing object.
 fn update<'a>(
     facts: &Facts<'_>,
+    on: &OnCluster,
     works: impl Iterator<Item = &'a Work> + Clone,
+    deployment: Option<&deploy::Facts<'_>>,
     now: Now,
-) -> Option<Write> {
-    let on = facts.existing.filter(|it| !it.is_deleting)?;
+) -> Due {
     let add_on = facts.add_on;
-    if !add_on.is_ours() {
-        return None;
-    }
-    let at = (add_on, facts.cluster);
+    let at = (&*add_on.name, facts.cluster);
     if let Some(metadata) = metadata(add_on, facts.cluster, on, facts.annotations) {
         let body = json!({"metadata": metadata});
-        return Some(writes::patch_on_cluster(ON_CLUSTER, at, on, None, body));
+        let write = writes::patch_on_cluster(ON_CLUSTER, at, on, None, body);
+        return Due::Plan(write.into());
     }
-    let progress = progress(on, works);
+    let (conditions, again) = match deployment.map(|it| deploy::next(it, now)) {
+        None => (on.conditions.clone(), None),
+        Some(Next::Make(part)) => return Due::Make(part),
+        Some(Next::Write(write)) => return Due::Plan((*write).into()),
+        Some(Next::Report(conditions, again)) => (conditions, again),
+    };
+    let reported = OnCluster {
+        conditions,
+        ..on.clone()
+    };
+    let progress = progress(&reported, works);
     let references = match progress.is_completed() {
         true => applied(&on.references),
         false => on.references.clone(),
     };
-    let conditions = with_condition(&on.conditions, condition(progress, now));
-    let is_same = references == on.references;
-    let mut status = json!({});
-    if let Some(conditions) = &conditions {
-        status["conditions"] = json!(conditions);
+    let conditions = with_condition(&reported.conditions, condition(progress, now));
+    let conditions = conditions.unwrap_or(reported.conditions);
+    Due::Plan(planned(status(at, on, &references, conditions), again, now))
+}
+
+/// The patch of the status; `None` if it is like this.
+fn status(
+    at: (&str, &str),
+    on: &OnCluster,
+    references: &[ConfigReference],
+    conditions: Vec<Condition>,
+) -> Option<Write> {
+    let mut status = Map::new();
+    if conditions != on.conditions {
+        status.insert("conditions".to_owned(), json!(conditions));
     }
-    if !is_same {
-        status["configReferences"] = json!(references);
+    if references != on.references {
+        status.insert("configReferences".to_owned(), json!(references));
     }
-    (conditions.is_some() || !is_same).then(|| {
+    (!status.is_empty()).then(|| {
         let body = json!({"status": status});
         writes::patch_on_cluster(ON_CLUSTER, at, on, Some("status"), body)
     })

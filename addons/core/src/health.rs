@@ -29,14 +29,22 @@ pub struct Facts<'a> {
     pub addon: &'a str,
     /// The status of the condition Available of the cluster, if it has one.
     pub cluster_available: Option<&'a str>,
-    /// The objects that are deployed. Hooks are not among them.
-    pub objects: &'a [Rendered],
+    /// What is deployed. Hooks are not part of it.
+    pub workloads: &'a Workloads,
     /// The stored works that should have these objects.
     pub works: &'a [&'a ManifestWork],
     /// The generation of the ManagedClusterAddOn.
     pub generation: Option<i64>,
     /// The time.
     pub now: Timestamp,
+}
+
+/// The workloads among the objects that are deployed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Workloads {
+    all: Vec<(Kind, Key)>,
+    /// There are objects, of any kind.
+    has_objects: bool,
 }
 
 /// The kind of a workload, by what is healthy of it.
@@ -71,7 +79,7 @@ fn judge(facts: &Facts<'_>) -> (&'static str, &'static str, String) {
         (TRUE, "ProbeAvailable", message)
     };
     if facts.works.is_empty() {
-        if facts.objects.is_empty() {
+        if !facts.workloads.has_objects {
             return is_ok();
         }
         let message = "Addon manifestWork is not found".to_owned();
@@ -80,11 +88,7 @@ fn judge(facts: &Facts<'_>) -> (&'static str, &'static str, String) {
     if let Some((status, message)) = facts.works.iter().find_map(|work| not_applied(work)) {
         return (status, "WorkNotApplied", message);
     }
-    let workloads: Vec<_> = facts
-        .objects
-        .iter()
-        .filter_map(|it| workload(it.object.as_object()?))
-        .collect();
+    let workloads = &facts.workloads.all;
     if workloads.is_empty() {
         return is_ok();
     }
@@ -144,6 +148,22 @@ fn workload(object: &Map<String, Value>) -> Option<(Kind, Key)> {
         _ => return None,
     };
     Some((kind, Key::of(object)))
+}
+
+// === impl Workloads ===
+
+impl Workloads {
+    /// Finds the workloads.
+    #[must_use]
+    pub fn of(objects: &[Rendered]) -> Self {
+        let workloads = objects
+            .iter()
+            .filter_map(|it| workload(it.object.as_object()?));
+        Self {
+            all: workloads.collect(),
+            has_objects: !objects.is_empty(),
+        }
+    }
 }
 
 // === impl Kind ===

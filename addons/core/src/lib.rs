@@ -3,6 +3,7 @@
 //! - [`conversion`] converts ClusterManagementAddOns and ManagedClusterAddOns between v1alpha1 and v1beta1, for the API server.
 //! - [`cluster`] decides about an add-on on one cluster: whether it is installed there ([`install`]), its owner, and its progress.
 //! - [`rollout`] decides about an add-on as a whole: which configs it has on which clusters, and when ([`config`]).
+//! - [`deploy`] decides about an add-on from a template on one cluster: its registration, its works and hooks.
 //! - [`health`] says whether an add-on from a template works.
 //! - [`registration`] says what an add-on from a template may do on the hub.
 //! - [`template`] renders an AddOnTemplate for a cluster.
@@ -13,6 +14,7 @@
 pub mod cluster;
 pub mod config;
 pub mod conversion;
+pub mod deploy;
 pub mod facts;
 pub mod health;
 pub mod install;

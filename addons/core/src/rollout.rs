@@ -251,7 +251,7 @@ impl Due<'_, '_> {
         } else {
             return;
         };
-        let at = (self.facts.add_on, cluster);
+        let at = (&*self.facts.add_on.name, cluster);
         let body = json!({"status": status});
         let write = writes::patch_on_cluster(ADD_ON, at, on, Some("status"), body);
         self.writes.push(write);

@@ -39,7 +39,7 @@ pub(crate) fn on_cluster(
 /// A patch of a ManagedClusterAddOn, as it was when this was decided.
 pub(crate) fn patch_on_cluster(
     reconciler: &'static str,
-    (add_on, cluster): (&AddOn, &str),
+    (add_on, cluster): (&str, &str),
     on: &OnCluster,
     subresource: Option<&'static str>,
     mut body: Value,
@@ -47,7 +47,7 @@ pub(crate) fn patch_on_cluster(
     body["metadata"]["uid"] = json!(on.uid);
     body["metadata"]["resourceVersion"] = json!(on.resource_version);
     let action = Action::Patch { subresource, body };
-    on_cluster(&add_on.name, cluster, reconciler, action)
+    on_cluster(add_on, cluster, reconciler, action)
 }
 
 /// A patch of the status of a ClusterManagementAddOn, as it was when this was decided.

@@ -82,7 +82,9 @@ fn due(view: &mut View, start: Instant, seconds: u64) -> String {
         wall: "2026-06-01T00:00:00Z".parse().unwrap(),
         instant: start + Duration::from_secs(seconds),
     };
-    let plan = view.decide_on_cluster(&place("c1", "a"), now);
+    let Due::Plan(plan) = view.decide_on_cluster(&place("c1", "a"), now) else {
+        panic!("there is no template");
+    };
     let wait = plan
         .again
         .map(|it| it.duration_since(now.instant).as_secs());

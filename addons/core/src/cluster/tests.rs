@@ -63,7 +63,9 @@ fn due(
         since: Duration::from_secs(1),
         existing,
     };
-    let plan = decide(&facts, works.iter(), GRACE, now());
+    let Due::Plan(plan) = decide(&facts, works.iter(), None, GRACE, now()) else {
+        panic!("there is no template");
+    };
     let actions = plan.writes.into_iter().map(|it| {
         assert_eq!(it.target.namespace.as_deref(), Some("c1"));
         assert_eq!(it.target.name, "a");
@@ -207,7 +209,9 @@ fn a_marked_one_goes_after_the_grace_and_is_kept_up_to_date_until_then() {
         since: GRACE.left,
         existing: Some(&existing),
     };
-    let plan = decide(&facts, [].iter(), GRACE, now());
+    let Due::Plan(plan) = decide(&facts, [].iter(), None, GRACE, now()) else {
+        panic!("there is no template");
+    };
     let [write] = &plan.writes[..] else {
         panic!("{plan:?}");
     };

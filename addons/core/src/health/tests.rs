@@ -4,7 +4,7 @@ use berth_api::ManifestWork;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{Facts, available};
+use super::{Facts, Workloads, available};
 use crate::template::Rendered;
 
 fn workload(kind: &str, name: &str, replicas: Option<i64>) -> Rendered {
@@ -161,10 +161,11 @@ fn an_addon_is_available_if_its_workloads_are() {
         ),
     ] {
         let works: Vec<_> = work.iter().collect();
+        let workloads = Workloads::of(&objects);
         let facts = Facts {
             addon: "x",
             cluster_available: Some("True"),
-            objects: &objects,
+            workloads: &workloads,
             works: &works,
             generation: Some(3),
             now: Timestamp::UNIX_EPOCH,

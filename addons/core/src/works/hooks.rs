@@ -40,7 +40,7 @@ const FORMER_FINALIZERS: [&str; 3] = [
 #[derive(Clone, Copy, Debug)]
 pub struct Facts<'a> {
     /// The hooks. `None` if they are not known, as the template cannot be rendered.
-    pub hooks: Option<&'a [Rendered]>,
+    pub hooks: Option<&'a Hooks>,
     /// The ManagedClusterAddOn, or its cluster, is being deleted.
     pub is_deleting: bool,
     /// The ManagedClusterAddOn has the finalizer for these hooks.
@@ -50,6 +50,10 @@ pub struct Facts<'a> {
     /// The time.
     pub now: Timestamp,
 }
+
+/// The hooks of an add-on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Hooks(Vec<Key>);
 
 /// What is to be done about the hooks.
 #[derive(Clone, Debug, PartialEq)]
@@ -100,7 +104,7 @@ pub fn decide(facts: &Facts<'_>, generation: Option<i64>) -> Step {
         let message = "the hooks are not known, as the template of the add-on cannot be rendered";
         return Step::Wait(not_complete(message.to_owned()), None);
     };
-    match (hooks.is_empty(), facts.is_deleting, facts.has_finalizer) {
+    match (hooks.0.is_empty(), facts.is_deleting, facts.has_finalizer) {
         (true, _, true) => return Step::RemoveFinalizer,
         (false, false, false) => return Step::AddFinalizer,
         // The API server takes no finalizer on an object that is being deleted.
@@ -115,10 +119,8 @@ pub fn decide(facts: &Facts<'_>, generation: Option<i64>) -> Step {
         let message = format!("hook manifestWork {name} is being deleted, to be tried again");
         return Step::Wait(not_complete(message), None);
     }
-    let states: Vec<_> = hooks
-        .iter()
-        .filter_map(|hook| hook.object.as_object().map(Key::of))
-        .map(|key| (state(work, &key), key))
+    let states: Vec<_> = (hooks.0.iter())
+        .map(|key| (state(work, key), key))
         .collect();
     if let Some((_, failed)) = states.iter().find(|(state, _)| *state == State::Failed) {
         let failed = format!(
@@ -162,6 +164,17 @@ pub fn with_finalizer(stored: &[String], finalizer: &str, is_wanted: bool) -> Op
         finalizers.push(finalizer.to_owned());
     }
     Some(finalizers)
+}
+
+// === impl Hooks ===
+
+impl Hooks {
+    /// Returns the hooks among the objects of [`super::Place::Hook`].
+    #[must_use]
+    pub fn of(objects: &[Rendered]) -> Self {
+        let objects = objects.iter().filter_map(|it| it.object.as_object());
+        Self(objects.map(Key::of).collect())
+    }
 }
 
 /// The condition Available of the work is about the spec as it is now.

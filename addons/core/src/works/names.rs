@@ -44,6 +44,12 @@ impl<'a> Place<'a> {
         }
     }
 
+    /// Returns whether a work of this name is one of this place.
+    #[must_use]
+    pub fn has(&self, addon: &str, name: &str) -> bool {
+        self.index(addon, name).is_some()
+    }
+
     /// Returns the index of a work of this place, from its name. `None` for the name of another work.
     pub(super) fn index(&self, addon: &str, name: &str) -> Option<u32> {
         let rest = name.strip_prefix(&self.prefix(addon))?;

@@ -199,7 +199,10 @@ impl Play {
                 existing: Some(&self.on(cluster)),
             };
             let works = self.works.get(cluster).into_iter();
-            cluster::decide(&facts, works, GRACE, self.now()).writes
+            match cluster::decide(&facts, works, None, GRACE, self.now()) {
+                cluster::Due::Plan(plan) => plan.writes,
+                cluster::Due::Make(_) => panic!("there is no template"),
+            }
         });
         writes.collect()
     }

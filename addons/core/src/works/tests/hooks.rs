@@ -5,18 +5,20 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use serde_json::{Value, json};
 
-use super::{Rendered, rendered};
-use crate::works::hooks::{Facts, PRE_DELETE_FINALIZER, Step, TRY_AGAIN, decide, with_finalizer};
+use super::rendered;
+use crate::works::hooks::{
+    Facts, Hooks, PRE_DELETE_FINALIZER, Step, TRY_AGAIN, decide, with_finalizer,
+};
 
-fn hooks() -> Vec<Rendered> {
-    vec![
+fn hooks() -> Hooks {
+    Hooks::of(&[
         rendered(
             json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j", "namespace": "n"}}),
         ),
         rendered(
             json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "n"}}),
         ),
-    ]
+    ])
 }
 
 fn made_at() -> Timestamp {
@@ -97,7 +99,7 @@ fn words(step: &Step) -> (&'static str, String) {
 
 #[test]
 fn the_finalizer_is_there_while_there_are_hooks() {
-    let (some, none) = (hooks(), vec![]);
+    let (some, none) = (hooks(), Hooks::default());
     for (sentence, hooks, is_deleting, has_finalizer, expected) in [
         ("38: hooks", Some(&some), false, false, Step::AddFinalizer),
         (
@@ -139,7 +141,7 @@ fn the_finalizer_is_there_while_there_are_hooks() {
         ),
     ] {
         let facts = Facts {
-            hooks: hooks.map(Vec::as_slice),
+            hooks,
             is_deleting,
             has_finalizer,
             work: None,

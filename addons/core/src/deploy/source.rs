@@ -1,0 +1,101 @@
+//! What an add-on on a cluster is made of.
+
+use std::sync::Arc;
+
+use berth_api::addon::{AddOnTemplateSpec, ConfigReference, ConfigSpecHash};
+
+use crate::config::{Configs, DEPLOYMENT_CONFIG, DeploymentConfig, Stored, TEMPLATE, Template};
+use crate::facts::OnCluster;
+
+/// The template and the config of an add-on on a cluster.
+#[derive(Clone, Debug)]
+pub enum Source<'a> {
+    /// The cluster's turn in the rollout has not come, or the hub has not seen the latest content: what is deployed stays.
+    Held,
+    /// A config does not exist, or cannot be read; the text is for users.
+    Broken(String),
+    /// The content that the ManagedClusterAddOn names.
+    Known {
+        /// The AddOnTemplate.
+        template: &'a Arc<Template>,
+        /// The first AddOnDeploymentConfig. OCM ignores further ones, too.
+        config: Option<&'a Arc<DeploymentConfig>>,
+    },
+}
+
+/// Returns what an add-on is made of; `None` without a template.
+///
+/// While the add-on is being deleted, the templates and configs count as they are: nobody updates the references any more, and hooks have to
+/// run.
+#[must_use]
+pub fn source<'a>(on: &OnCluster, configs: &'a Configs, is_ending: bool) -> Option<Source<'a>> {
+    let named = |kind: (&str, &str)| {
+        let mut all = on.references.iter();
+        let is_of = |it: &&ConfigReference| (&*it.group, &*it.resource) == kind;
+        all.find(is_of).and_then(|it| it.desired_config.as_ref())
+    };
+    let of_template = named(TEMPLATE)?;
+    let template = configs.template(&of_template.name);
+    let template = match state(of_template, template, is_ending) {
+        State::Current(template) => template,
+        State::Held => return Some(Source::Held),
+        State::Broken(why) => {
+            return Some(Source::Broken(format!(
+                "AddOnTemplate {} {why}",
+                of_template.name
+            )));
+        }
+    };
+    let Some(of_config) = named(DEPLOYMENT_CONFIG) else {
+        let config = None;
+        return Some(Source::Known { template, config });
+    };
+    let ConfigSpecHash {
+        namespace, name, ..
+    } = of_config;
+    let config = configs.deployment_config(namespace, name);
+    Some(match state(of_config, config, is_ending) {
+        State::Current(config) => {
+            let config = Some(config);
+            Source::Known { template, config }
+        }
+        State::Held => Source::Held,
+        State::Broken(why) => {
+            Source::Broken(format!("AddOnDeploymentConfig {namespace}/{name} {why}"))
+        }
+    })
+}
+
+/// How a config is, compared with the reference to it.
+enum State<'a, T> {
+    Current(&'a Arc<Stored<T>>),
+    Held,
+    Broken(&'static str),
+}
+
+fn state<'a, T>(
+    named: &ConfigSpecHash,
+    found: Option<&'a Arc<Stored<T>>>,
+    is_ending: bool,
+) -> State<'a, T> {
+    match found {
+        None if is_ending || named.spec_hash.is_empty() => State::Broken("does not exist"),
+        None => State::Held,
+        Some(it) if !is_ending && it.hash != named.spec_hash => State::Held,
+        Some(it) if it.spec.is_none() => State::Broken("cannot be read"),
+        Some(it) => State::Current(it),
+    }
+}
+
+// === impl Source ===
+
+impl<'a> Source<'a> {
+    /// The content of the template, if it is known.
+    #[must_use]
+    pub fn template(&self) -> Option<&'a AddOnTemplateSpec> {
+        match self {
+            Self::Known { template, .. } => template.spec.as_ref(),
+            Self::Held | Self::Broken(_) => None,
+        }
+    }
+}

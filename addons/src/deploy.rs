@@ -1,0 +1,200 @@
+//! Makes add-ons of their templates, and writes their works.
+
+use std::collections::BTreeMap;
+
+use berth_addons_core::ON_CLUSTER;
+use berth_addons_core::deploy::{Made, Objects, Part};
+use berth_addons_core::template;
+use berth_addons_core::works::writes::{Owner, writes};
+use berth_addons_core::works::{self, Digest, Layout};
+use berth_api::ManifestWork;
+use berth_api::plan::Target;
+use berth_reconcile::queue::Next;
+use berth_reconcile::{Handle, WriteOutcome, failed};
+
+use super::deployments::Inputs;
+use super::kinds::Kind;
+use super::view::Place;
+use super::world::AddOns;
+
+/// An add-on that is to be made.
+#[derive(Debug)]
+pub(super) struct Job {
+    pub(super) at: Place,
+    pub(super) inputs: Inputs,
+    /// Whose works are to be written, too.
+    pub(super) part: Option<Part>,
+    /// The digests of the stored works of the add-on, by name.
+    pub(super) stored: BTreeMap<String, Option<Digest>>,
+}
+
+/// The objects of the latest job of a reconcile: they are rendered once.
+pub(super) type Latest = Option<(Inputs, Objects)>;
+
+/// Why works are not as they should be.
+enum Stop {
+    /// A user has to mend this.
+    Mend(String),
+    /// A call failed. What a user has to mend is in the text.
+    Failed(Option<String>, Next),
+}
+
+/// Does a job. Returns how the reconcile ends once the conditions say what a user has to mend.
+///
+/// # Errors
+/// A call failed, and may succeed later. The reconcile ends like this.
+pub(super) async fn make(
+    on: &Handle<AddOns>,
+    job: &Job,
+    latest: &mut Latest,
+) -> Result<Option<Next>, Next> {
+    if !(latest.as_ref()).is_some_and(|(inputs, _)| *inputs == job.inputs) {
+        *latest = render(on, job);
+    }
+    let (Some(part), Some((_, objects))) = (job.part, latest) else {
+        return Ok(None);
+    };
+    let (fault, end) = match write(on, job, part, objects).await {
+        Ok(()) => return Ok(None),
+        Err(Stop::Mend(fault)) => (fault, None),
+        Err(Stop::Failed(Some(fault), next)) => (fault, Some(next)),
+        Err(Stop::Failed(None, next)) => return Err(next),
+    };
+    set_fault(on, job, fault);
+    Ok(end)
+}
+
+fn set_fault(on: &Handle<AddOns>, job: &Job, why: String) {
+    on.world().view.set_fault(&job.at, Some(why));
+}
+
+/// Renders the template, and notes what it makes.
+fn render(on: &Handle<AddOns>, job: &Job) -> Latest {
+    let Inputs {
+        template,
+        config,
+        image_registries,
+        ..
+    } = &job.inputs;
+    let made = match &template.spec {
+        None => Err("the AddOnTemplate cannot be read".to_owned()),
+        Some(template) => Made::of(&template::Request {
+            addon: &job.at.1,
+            cluster: &job.at.0,
+            template,
+            config: config.as_ref().and_then(|it| it.spec.as_ref()),
+            image_registries: image_registries.as_deref(),
+        }),
+    };
+    let (made, objects) = match made {
+        Ok((made, objects)) => (Ok(made), Some(objects)),
+        Err(why) => (Err(why), None),
+    };
+    on.world().view.made(job, made);
+    objects.map(|objects| (job.inputs.clone(), objects))
+}
+
+/// Writes the works of a part. Without a write they are noted to be as they should be.
+async fn write(on: &Handle<AddOns>, job: &Job, part: Part, objects: &Objects) -> Result<(), Stop> {
+    let (cluster, addon) = &job.at;
+    let owner = Owner {
+        namespace: cluster,
+        addon: Some((addon, &job.inputs.owner)),
+        reconciler: ON_CLUSTER,
+    };
+    let place = part.place();
+    let configs = match &job.inputs.template.spec {
+        Some(spec) => &spec.agent_spec.manifest_configs[..],
+        None => &[],
+    };
+    let lay_out = |existing: &[ManifestWork]| {
+        works::layout(&works::Request {
+            addon,
+            place,
+            objects: objects.of(part),
+            manifest_configs: configs,
+            configs: job.inputs.references(),
+            existing,
+        })
+        .map_err(|it| Stop::Mend(it.to_string()))
+    };
+    let stored = job.stored.iter().filter(|(name, _)| place.has(addon, name));
+    let stored: BTreeMap<_, _> = stored
+        .map(|(name, digest)| (name.clone(), *digest))
+        .collect();
+    let fresh = lay_out(&[])?;
+    if let Some(digests) = digests(&fresh, &owner)
+        && fresh.works.len() <= 1
+        && (digests.iter().map(|(name, it)| (name, Some(*it))))
+            .eq(stored.iter().map(|(name, it)| (name, *it)))
+    {
+        on.world().view.done(job, part, digests);
+        return Ok(());
+    }
+    let mut existing = Vec::new();
+    for name in stored.keys() {
+        existing.extend(read(on, cluster, name).await?);
+    }
+    let layout = if existing.is_empty() {
+        fresh
+    } else {
+        lay_out(&existing)?
+    };
+    let writes = writes(&layout, &owner, &existing);
+    if writes.is_empty() {
+        let digests = existing.iter().filter_map(|it| {
+            let name = it.metadata.name.clone()?;
+            Some((name, Digest::of_stored(it).ok()?))
+        });
+        on.world().view.done(job, part, digests.collect());
+        return Ok(());
+    }
+    match on.carry_out(writes).await {
+        WriteOutcome::Nothing | WriteOutcome::Written => Ok(()),
+        WriteOutcome::Failed(failures) => {
+            let mut lasting = failures.iter().filter(|(it, _)| !it.is_transient());
+            let fault = lasting.next().map(|(it, _)| it.message.clone());
+            Err(Stop::Failed(fault, failed(&failures)))
+        }
+    }
+}
+
+/// Reads a work whole. `None` if it is gone.
+async fn read(
+    on: &Handle<AddOns>,
+    cluster: &str,
+    name: &str,
+) -> Result<Option<ManifestWork>, Stop> {
+    let target = Target {
+        resource: Kind::Work.resource(),
+        namespace: Some(cluster.to_owned()),
+        name: name.to_owned(),
+    };
+    let since = on.moment(Kind::Work);
+    let object = match on.writer(0).read(&target).await {
+        Ok((object, _)) => object,
+        Err(refusal) if refusal.is_absent => {
+            on.gone(since, cluster, name);
+            return Ok(None);
+        }
+        Err(refusal) => {
+            let wait = refusal.retry_after;
+            return Err(Stop::Failed(None, Next::Failed { wait }));
+        }
+    };
+    // The watch may be late.
+    on.observed(Kind::Work, &object);
+    match object.parse() {
+        Ok(work) => Ok(Some(work)),
+        Err(error) => Err(Stop::Mend(format!(
+            "ManifestWork {name} cannot be read: {error}"
+        ))),
+    }
+}
+
+/// The digests that the works of a layout will have.
+fn digests(layout: &Layout, owner: &Owner<'_>) -> Option<BTreeMap<String, Digest>> {
+    let works = layout.works.iter();
+    let digests = works.map(|it| Some((it.name.clone(), Digest::of(it, owner).ok()?)));
+    digests.collect()
+}
