@@ -1,6 +1,7 @@
 //! Add-ons: installation, configs, progress.
 
 mod configuring;
+mod deploying;
 mod hub;
 mod installing;
 mod process;

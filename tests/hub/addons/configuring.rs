@@ -16,13 +16,13 @@ async fn configs_of_a_template_have_the_hash_of_their_content() {
     let hub = Hub::new().await;
     let clusters = hub.clusters(2).await;
     hub.place("p", &clusters).await;
-    hub.template("t").await;
+    let config_map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "n"}, "data": {"a": "{{A}}"}});
+    hub.template("t", json!([config_map])).await;
     hub.config("d", "a<b>&c").await;
     hub.config("m", "1").await;
     let _managing = hub.start().await;
-    let template = json!({"group": "addon.open-cluster-management.io", "resource": "addontemplates", "name": hub.named("t")});
     let p = hub.of("p", json!({"type": "All"}), json!([]));
-    let defaults = json!([template, hub.reference("d")]);
+    let defaults = json!([hub.template_reference("t"), hub.reference("d")]);
     hub.define("a", None, defaults, Some(json!([p]))).await;
     hub.has("a", &clusters).await;
     // SHA-256 of {"spec":{"agentInstallNamespace":"open-cluster-management-agent-addon","customizedVariables":[{"name":"A",
@@ -41,8 +41,9 @@ async fn configs_of_a_template_have_the_hash_of_their_content() {
     hub.configured(&clusters[1], "a", &hub.named("t"), Some(&template))
         .await;
     for cluster in &clusters {
-        hub.manage(cluster, "a").await;
-        hub.apply(cluster, "a", true).await;
+        let work = hub.deployed(cluster, "a");
+        once(&hub.admin, &work, "deployed", |_| true).await;
+        hub.report(&work, true, json!([])).await;
         hub.condition(cluster, "a", "Progressing", "False Completed")
             .await;
     }
@@ -67,7 +68,18 @@ async fn configs_of_a_template_have_the_hash_of_their_content() {
         .await;
     let changed = hub.configured(&clusters[0], "a", "d", None).await;
     assert_ne!(changed, hash);
-    hub.apply(&clusters[0], "a", true).await;
+    for cluster in &clusters {
+        let work = hub.deployed(cluster, "a");
+        // The other one has its own config, which stays.
+        let made_from = |it: &Value| {
+            it["metadata"]["annotations"]
+                .to_string()
+                .contains(&*changed)
+        };
+        let is_made = |it: &Value| made_from(it) == (cluster == &clusters[0]);
+        once(&hub.admin, &work, "made of the config", is_made).await;
+        hub.report(&work, true, json!([])).await;
+    }
     hub.condition(&clusters[0], "a", "Progressing", "False Completed")
         .await;
     hub.progression("a", 0, "False Completed", "2/2").await;

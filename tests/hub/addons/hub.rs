@@ -293,12 +293,16 @@ impl Hub {
         })
     }
 
-    /// Creates an AddOnTemplate without manifests.
-    pub async fn template(&self, name: &str) {
+    /// Creates an AddOnTemplate with these manifests, whose agents may act on the hub; or changes it.
+    pub async fn template(&self, name: &str, manifests: Value) {
         let template = json!({
             "apiVersion": format!("{GROUP}/v1alpha1"), "kind": "AddOnTemplate",
             "metadata": {"name": self.named(name)},
-            "spec": {"addonName": "a", "agentSpec": {"workload": {"manifests": []}}},
+            "spec": {
+                "addonName": "a",
+                "agentSpec": {"workload": {"manifests": manifests}},
+                "registration": [{"type": "KubeClient"}],
+            },
         });
         let path = format!("/apis/{GROUP}/v1alpha1/addontemplates/{}", self.named(name));
         self.admin
@@ -306,6 +310,11 @@ impl Hub {
             .await
             .unwrap()
             .ok();
+    }
+
+    /// A reference to an AddOnTemplate.
+    pub fn template_reference(&self, name: &str) -> Value {
+        json!({"group": GROUP, "resource": "addontemplates", "name": self.named(name)})
     }
 
     /// The clusters that have an add-on, sorted.
@@ -425,8 +434,23 @@ impl Hub {
             "spec": {"workload": {"manifests": []}},
         });
         self.cluster.apply(&[work]).await;
-        let path = format!("{WORK}/namespaces/{cluster}/manifestworks/{work_name}");
-        let generation = self.read(&path).await["metadata"]["generation"].clone();
+        self.report(&self.work(cluster, &work_name), succeeds, json!([]))
+            .await;
+    }
+
+    /// The path of a ManifestWork.
+    pub fn work(&self, cluster: &str, name: &str) -> String {
+        format!("{WORK}/namespaces/{cluster}/manifestworks/{name}")
+    }
+
+    /// The path of the first ManifestWork of an add-on from a template.
+    pub fn deployed(&self, cluster: &str, name: &str) -> String {
+        self.work(cluster, &format!("addon-{}-deploy-0", self.named(name)))
+    }
+
+    /// The cluster reports that a ManifestWork is applied or not, and this about its objects.
+    pub async fn report(&self, path: &str, succeeds: bool, manifests: Value) {
+        let generation = self.read(path).await["metadata"]["generation"].clone();
         let condition = |type_: &str, is_true: bool| {
             json!({
                 "type": type_, "status": if is_true { "True" } else { "False" }, "reason": "Test", "message": "refused",
@@ -439,7 +463,7 @@ impl Hub {
         ];
         self.patch(
             &format!("{path}/status"),
-            json!({"status": {"conditions": conditions}}),
+            json!({"status": {"conditions": conditions, "resourceStatus": {"manifests": manifests}}}),
         )
         .await;
     }
