@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use berth_admin::AddonCommand;
 use clap::Subcommand;
 
-use self::manager::ManagerArgs;
+use crate::hub_component::manager::ManagerArgs;
 use crate::webhook_server::{self, GateArgs};
 
 const WEBHOOK_EXAMPLES: &str = "\

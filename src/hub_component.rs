@@ -1,5 +1,7 @@
 //! Flags that the controllers of the hub share.
 
+pub(crate) mod manager;
+
 use anyhow::{Context, bail};
 use berth_lease::LeaseParams;
 use berth_reconcile::Limit;

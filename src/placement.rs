@@ -9,14 +9,13 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use berth_admin::PlacementCommand;
-use berth_hub::Access;
 use clap::Subcommand;
 use tokio::runtime::Builder;
 
 use self::args::ControllerArgs;
 pub(crate) use self::args::PlacementArgs;
 use self::debug::DebugArgs;
-use crate::controller::{Process, Selection};
+use crate::controller::Selection;
 use crate::feature_gates::{self, Of};
 
 const EXAMPLES: &str = "\
@@ -91,8 +90,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
             command.run(gates.placement)
         }
         Command::Controller(args) => {
-            // Writes wait for the hub, evaluations take a millisecond or two, and CEL expressions have threads of their own.
-            args.logs.run(Builder::new_current_thread(), work(args))?;
+            work(args)?;
             Ok(ExitCode::SUCCESS)
         }
         Command::Debug(args) => {
@@ -103,27 +101,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
 }
 
-async fn work(args: &ControllerArgs) -> anyhow::Result<()> {
+fn work(args: &ControllerArgs) -> anyhow::Result<()> {
     let gates = feature_gates::parse(&args.feature_gates, Of::Placement)?;
-    let settings = args.placement.settings(&gates);
-    let component = args.component.settings()?;
-    let (tls, tls_warnings) = args.tls.options()?;
-    let warnings = [
-        gates.warnings,
-        args.logs.warnings(),
-        tls_warnings,
-        args.warnings(),
-    ];
-    let process = Process {
-        access: Access::of_server(args.kubeconfig.clone()),
-        selection: Selection {
-            placement: Some(settings),
-            ..Selection::default()
-        },
-        component,
-        tls,
-        keeper: None,
-        warnings: warnings.concat(),
+    let selection = Selection {
+        placement: Some(args.placement.settings(&gates)),
+        ..Selection::default()
     };
-    process.run().await
+    args.manager.run(selection, gates.warnings)
 }

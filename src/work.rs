@@ -9,7 +9,6 @@ use berth_admin::WorkCommand;
 use clap::Subcommand;
 
 pub(crate) use self::agent::{WorkAgent, WorkAgentArgs, WorkFlags};
-use self::manager::ManagerArgs;
 use crate::webhook_server;
 
 const WEBHOOK_EXAMPLES: &str = "\
@@ -36,7 +35,7 @@ enum Command {
     ///
     /// Does the work of OCM's work manager: makes a ManifestWork for each cluster that the placements of a ManifestWorkReplicaSet select, in the steps of its rollout strategy, and keeps its status up to date.
     #[command(after_help = manager::EXAMPLES, args_override_self = true)]
-    Manager(Box<ManagerArgs>),
+    Manager(Box<manager::Args>),
     /// Serve the admission webhooks of ManifestWorks and ManifestWorkReplicaSets
     ///
     /// Serves these two webhooks of 'berth webhook-server' alone, as OCM's work webhook.

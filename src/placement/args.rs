@@ -1,21 +1,15 @@
 //! The flags of the placement controller, and the settings that they define.
 
-use std::path::PathBuf;
-
 use berth_placement::{Config, OnFault, Settings};
 use clap::ValueEnum;
 
-use crate::common::{LogArgs, TlsArgs, ignored_flags};
 use crate::feature_gates::Parsed;
-use crate::hub_component::HubComponentArgs;
+use crate::hub_component::manager::ManagerArgs;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct ControllerArgs {
-    /// Kubeconfig of the hub [default: the files of $KUBECONFIG, else the cluster that this runs in]
-    #[arg(long, value_name = "FILE")]
-    pub(super) kubeconfig: Option<PathBuf>,
     #[command(flatten)]
-    pub(super) component: HubComponentArgs,
+    pub(super) manager: ManagerArgs,
     #[command(flatten)]
     pub(super) placement: PlacementArgs,
     /// Feature gates, as Gate=true,Gate=false: SIGPlacementDecision (off: PlacementDecisions of multicluster.x-k8s.io, too), and for
@@ -24,12 +18,6 @@ pub(super) struct ControllerArgs {
     /// PlacementSortBy (off: spec.sortBy orders decisions), PlacementSpreadPolicy (off: spec.spreadPolicy)
     #[arg(long, value_name = "GATES")]
     pub(super) feature_gates: Vec<String>,
-    #[command(flatten)]
-    pub(super) tls: TlsArgs,
-    #[command(flatten)]
-    pub(super) logs: LogArgs,
-    #[command(flatten)]
-    ignored: NoMeaning,
 }
 
 /// The controller's own flags.
@@ -49,24 +37,6 @@ enum OfMisconfigured {
     Remove,
 }
 
-/// Flags of OCM's controller that are accepted and ignored.
-#[derive(Debug, clap::Args)]
-struct NoMeaning {
-    #[arg(long, hide = true)]
-    config: Option<String>,
-    #[arg(long, hide = true)]
-    terminate_on_files: Vec<String>,
-}
-
-// === impl ControllerArgs ===
-
-impl ControllerArgs {
-    /// Warnings for the log.
-    pub(super) fn warnings(&self) -> Vec<String> {
-        self.ignored.warnings()
-    }
-}
-
 // === impl PlacementArgs ===
 
 impl PlacementArgs {
@@ -84,16 +54,5 @@ impl PlacementArgs {
             },
             sig_decisions: gates.sig_decisions,
         }
-    }
-}
-
-// === impl NoMeaning ===
-
-impl NoMeaning {
-    fn warnings(&self) -> Vec<String> {
-        ignored_flags(&[
-            ("config", self.config.is_some()),
-            ("terminate-on-files", !self.terminate_on_files.is_empty()),
-        ])
     }
 }

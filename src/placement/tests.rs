@@ -5,6 +5,7 @@ use clap::Parser;
 
 use super::args::ControllerArgs;
 use crate::hub_component::HubComponent;
+use crate::hub_component::manager::tests::{self, FLAGS, assert_taken};
 
 /// The command as it is in [`crate::cli`].
 #[derive(Debug, Parser)]
@@ -21,8 +22,7 @@ fn args(flags: &[&str]) -> Result<ControllerArgs, String> {
 }
 
 fn component(flags: &[&str]) -> Result<HubComponent, String> {
-    let component = args(flags)?.component;
-    component.settings().map_err(|error| format!("{error:#}"))
+    tests::component(&args(flags)?.manager)
 }
 
 #[test]
@@ -41,34 +41,11 @@ fn without_flags_it_holds_ocms_lease_and_keeps_decisions() {
             .on_fault,
         OnFault::Keep
     );
-    assert!(args.warnings().is_empty());
 }
 
 #[test]
 fn flags_of_ocms_controller_are_accepted() {
-    let flags = [
-        "--namespace=hub",
-        "--kubeconfig=/k",
-        "--kube-api-qps=50",
-        "--kube-api-burst=100",
-        "--leader-election-lease-duration=137s",
-        "--leader-election-renew-deadline=107s",
-        "--leader-election-retry-period=26s",
-        "--tls-min-version=VersionTLS12",
-        "--listen=0.0.0.0:8443",
-        "--config=/c",
-        "--terminate-on-files=/a",
-        "--terminate-on-files=/b",
-        "-v=4",
-        "--misconfigured-decisions=remove",
-    ];
-    let hub = component(&flags).unwrap();
-    let lease = hub.election(berth_placement::NAMES.lease).unwrap();
-    assert_eq!(
-        (&*lease.namespace, lease.lease_duration.as_secs()),
-        ("hub", 137)
-    );
-    assert!(hub.limit().is_some());
+    let flags = [&FLAGS[..], &["--misconfigured-decisions=remove"]].concat();
     let args = args(&flags).unwrap();
     assert_eq!(
         args.placement
@@ -77,13 +54,7 @@ fn flags_of_ocms_controller_are_accepted() {
             .on_fault,
         OnFault::Remove
     );
-    assert_eq!(
-        args.warnings(),
-        [
-            "--config is not supported and is ignored",
-            "--terminate-on-files is not supported and is ignored",
-        ]
-    );
+    assert_taken(&args.manager, "placement-lock");
     let alone = component(&["--disable-leader-election"]).unwrap();
     assert!(alone.election(berth_placement::NAMES.lease).is_none());
 }

@@ -1,16 +1,13 @@
 //! `berth work manager`: the controller of ManifestWorkReplicaSets, with the name and the flags of OCM's work manager.
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::bail;
-use berth_hub::Access;
-use tokio::runtime::Builder;
 
-use crate::common::{LogArgs, TlsArgs, ignored_flags};
-use crate::controller::{Process, Selection};
+use crate::common::ignored_flags;
+use crate::controller::Selection;
 use crate::feature_gates::{self, Of};
-use crate::hub_component::HubComponentArgs;
+use crate::hub_component::manager::ManagerArgs;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -35,12 +32,9 @@ After the loss of the Lease, it exits with code 0.";
 const KUBE: &str = "kube";
 
 #[derive(Debug, clap::Args)]
-pub(super) struct ManagerArgs {
-    /// Kubeconfig of the hub [default: the files of $KUBECONFIG, else the cluster that this runs in]
-    #[arg(long, value_name = "FILE")]
-    kubeconfig: Option<PathBuf>,
+pub(super) struct Args {
     #[command(flatten)]
-    component: HubComponentArgs,
+    manager: ManagerArgs,
     /// Feature gates, as Gate=true,Gate=false: ManifestWorkReplicaSet (on: ManifestWorks of ManifestWorkReplicaSets are made),
     /// CleanUpCompletedManifestWork (off: ManifestWorks with the condition Complete are deleted after
     /// spec.deleteOption.ttlSecondsAfterFinished)
@@ -50,65 +44,38 @@ pub(super) struct ManagerArgs {
     #[arg(long, value_name = "DRIVER", default_value = KUBE)]
     work_driver: String,
     #[command(flatten)]
-    tls: TlsArgs,
-    #[command(flatten)]
-    logs: LogArgs,
-    #[command(flatten)]
     ignored: NoMeaning,
 }
 
-/// Flags of OCM's work manager that are accepted and ignored.
+/// Flags of OCM's work manager alone that are accepted and ignored.
 #[derive(Debug, clap::Args)]
 struct NoMeaning {
     #[arg(long, hide = true)]
     cloudevents_client_id: Option<String>,
     #[arg(long, hide = true)]
-    config: Option<String>,
-    #[arg(long, hide = true)]
-    terminate_on_files: Vec<String>,
-    #[arg(long, hide = true)]
     work_driver_config: Option<String>,
 }
 
 /// Runs until a signal, or until another replica takes over.
-pub(super) fn run(args: &ManagerArgs) -> anyhow::Result<ExitCode> {
-    // It mostly waits for the hub: one thread is enough.
-    args.logs.run(Builder::new_current_thread(), work(args))?;
-    Ok(ExitCode::SUCCESS)
-}
-
-async fn work(args: &ManagerArgs) -> anyhow::Result<()> {
+pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let gates = feature_gates::parse(&args.feature_gates, Of::Work)?;
     let settings = gates.work;
     if !settings.any() {
         bail!("--feature-gates: all gates of the work manager are off, so it has nothing to do");
     }
     args.check_driver()?;
-    let component = args.component.settings()?;
-    let (tls, tls_warnings) = args.tls.options()?;
-    let warnings = [
-        gates.warnings,
-        args.logs.warnings(),
-        tls_warnings,
-        args.ignored.warnings(),
-    ];
-    let process = Process {
-        access: Access::of_server(args.kubeconfig.clone()),
-        selection: Selection {
-            work: Some(settings),
-            ..Selection::default()
-        },
-        component,
-        tls,
-        keeper: None,
-        warnings: warnings.concat(),
+    let selection = Selection {
+        work: Some(settings),
+        ..Selection::default()
     };
-    process.run().await
+    let warnings = [gates.warnings, args.ignored.warnings()];
+    args.manager.run(selection, warnings.concat())?;
+    Ok(ExitCode::SUCCESS)
 }
 
-// === impl ManagerArgs ===
+// === impl Args ===
 
-impl ManagerArgs {
+impl Args {
     fn check_driver(&self) -> anyhow::Result<()> {
         if self.work_driver != KUBE {
             bail!(
@@ -129,8 +96,6 @@ impl NoMeaning {
                 "cloudevents-client-id",
                 self.cloudevents_client_id.is_some(),
             ),
-            ("config", self.config.is_some()),
-            ("terminate-on-files", !self.terminate_on_files.is_empty()),
             ("work-driver-config", self.work_driver_config.is_some()),
         ])
     }
@@ -141,62 +106,37 @@ mod tests {
     use clap::Parser;
 
     use super::*;
+    use crate::hub_component::manager::tests::{FLAGS, assert_taken};
 
     /// The command as it is in [`crate::cli`].
     #[derive(Debug, Parser)]
     #[command(args_override_self = true)]
     struct Command {
         #[command(flatten)]
-        args: ManagerArgs,
+        args: Args,
     }
 
-    fn args(flags: &[&str]) -> ManagerArgs {
+    fn args(flags: &[&str]) -> Args {
         let words = ["manager"].iter().chain(flags);
         Command::try_parse_from(words).unwrap().args
     }
 
     #[test]
     fn flags_of_ocms_work_manager_are_accepted() {
-        let args = args(&[
-            "--namespace=hub",
-            "--kubeconfig=/k",
-            "--kube-api-qps=50",
-            "--kube-api-burst=100",
-            "--leader-election-lease-duration=137s",
-            "--leader-election-renew-deadline=107s",
-            "--leader-election-retry-period=26s",
-            "--tls-min-version=VersionTLS12",
-            "--listen=0.0.0.0:8443",
+        let own = [
             "--feature-gates=ManifestWorkReplicaSet=true",
             "--work-driver=kube",
             "--work-driver-config=/c",
             "--cloudevents-client-id=id",
-            "--config=/c",
-            "--terminate-on-files=/a",
-            "--terminate-on-files=/b",
-            "-v=4",
-        ]);
-        let lease = args
-            .component
-            .settings()
-            .unwrap()
-            .election(berth_work_hub::NAMES.lease)
-            .unwrap();
-        assert_eq!(
-            (
-                &*lease.namespace,
-                &*lease.name,
-                lease.lease_duration.as_secs()
-            ),
-            ("hub", "work-manager-lock", 137)
-        );
+        ];
+        let args = args(&[&FLAGS[..], &own].concat());
+        assert_taken(&args.manager, "work-manager-lock");
+        assert_eq!(berth_work_hub::NAMES.lease, "work-manager-lock");
         assert!(args.check_driver().is_ok());
         assert_eq!(
             args.ignored.warnings(),
             [
                 "--cloudevents-client-id is not supported and is ignored",
-                "--config is not supported and is ignored",
-                "--terminate-on-files is not supported and is ignored",
                 "--work-driver-config is not supported and is ignored",
             ]
         );
