@@ -15,25 +15,34 @@ use crate::web;
 /// Byte bound of standard input.
 const LONGEST: u64 = 64 << 20;
 
-/// The flag that goes with `-f`.
-#[derive(Clone, Copy, Debug, Default, clap::Args)]
-pub(crate) struct Folders {
+/// The flags that name objects.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct FilesArgs {
+    /// Files with the objects, folders of such files, or http and https URLs; '-' is standard input (repeatable)
+    #[arg(
+        short,
+        long = "filename",
+        value_name = "FILE,...",
+        value_delimiter = ',',
+        required = true
+    )]
+    files: Vec<PathBuf>,
     /// Read the folders of -f with all folders in them
     #[arg(short = 'R', long)]
     recursive: bool,
 }
 
-// === impl Folders ===
+// === impl FilesArgs ===
 
-impl Folders {
-    /// Reads the objects of files, each with its position, as they are. `-` is standard input. Of a folder, the files whose names end in
+impl FilesArgs {
+    /// Reads the objects of the files, each with its position, as they are. `-` is standard input. Of a folder, the files whose names end in
     /// .json, .yaml or .yml are read, sorted.
     ///
     /// # Errors
     /// The message names the file and the document.
-    pub(crate) async fn objects(self, files: &[PathBuf]) -> anyhow::Result<Vec<(Source, Value)>> {
+    pub(crate) async fn objects(&self) -> anyhow::Result<Vec<(Source, Value)>> {
         let mut objects = Vec::new();
-        for file in files {
+        for file in &self.files {
             match file.to_str() {
                 Some("-") => {
                     let mut text = String::new();

@@ -1,7 +1,6 @@
 //! `berth addon render`: what a template is on a cluster.
 
 use std::io::{self, BufWriter, Write};
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::bail;
@@ -16,7 +15,7 @@ use berth_rules::path::unreadable;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::files::Folders;
+use crate::files::FilesArgs;
 use crate::flags::{DocumentArgs, DocumentFormat};
 use crate::print::{plain, print_json, print_yaml};
 
@@ -39,19 +38,13 @@ doubts are warnings on standard error. ManifestWorks have no annotation with the
 /// Renders the template without a hub: variables are replaced, objects are moved to the install namespace, and pods get what the AddOnDeploymentConfig and the registrations ask for.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
+#[command(mut_arg("files", |arg| {
+    arg.help("Files with the AddOnTemplate, the AddOnDeploymentConfig and the ManagedCluster, folders of such files, or http and https URLs; '-' is standard input (repeatable)")
+}))]
 #[command(mut_arg("output", |arg| arg.help("Print json or yaml [default: yaml]")))]
 pub struct Args {
-    /// Files with the AddOnTemplate, the AddOnDeploymentConfig and the ManagedCluster, folders of such files, or http and https URLs; '-' is standard input (repeatable)
-    #[arg(
-        short,
-        long = "filename",
-        value_name = "FILE",
-        value_delimiter = ',',
-        required = true
-    )]
-    files: Vec<PathBuf>,
     #[command(flatten)]
-    folders: Folders,
+    files: FilesArgs,
     /// Name of the cluster [default: that of the ManagedCluster in the files]
     #[arg(long, value_name = "NAME", value_parser = cluster_name)]
     cluster: Option<String>,
@@ -75,7 +68,7 @@ struct Input {
 /// # Errors
 /// A file cannot be used, or the template cannot be rendered.
 pub(super) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let objects = args.folders.objects(&args.files).await?;
+    let objects = args.files.objects().await?;
     let input = Input::of(objects, args.cluster.as_deref())?;
     let (objects, warnings) = rendered(&input, args.works)?;
     let mut err = io::stderr().lock();

@@ -1,7 +1,5 @@
 //! Placements in files, checked against the schema of their CRD, so that a misspelt field is an error and not ignored.
 
-use std::path::PathBuf;
-
 use anyhow::{Context, ensure};
 use berth_api::{Placement, groups, names};
 use berth_manifests::files;
@@ -9,20 +7,19 @@ use berth_review::drop_nulls;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::files::Folders;
+use crate::files::FilesArgs;
 
 /// Reads the Placements of files, each with its position. `-` is standard input.
 ///
 /// # Errors
 /// The message names each mistake, with the file, the document and the field.
 pub(super) async fn placements(
-    files: &[PathBuf],
-    folders: Folders,
+    files: &FilesArgs,
     namespace: &str,
 ) -> anyhow::Result<Vec<(String, Placement)>> {
     let mut placements = Vec::new();
     let mut faults = Vec::new();
-    for (at, mut object) in folders.objects(files).await? {
+    for (at, mut object) in files.objects().await? {
         drop_nulls(&mut object);
         match placement(object, namespace) {
             Ok(placement) => placements.push((at.to_string(), placement)),

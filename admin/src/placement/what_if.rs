@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use berth_placement_core::{Explanation, Gates, Inventory};
@@ -14,7 +13,7 @@ use super::explained;
 use super::gather::{Needs, OriginArgs};
 use super::manifest;
 use super::text::{Bound, Text};
-use crate::files::Folders;
+use crate::files::FilesArgs;
 use crate::flags::{TableArgs, TableFormat};
 use crate::hub::NamespaceArgs;
 use crate::print::{Style, plain};
@@ -44,12 +43,14 @@ const SHOWN: usize = 20;
 /// Evaluates Placements from files, and compares the result with the decisions on the hub.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
+#[command(mut_arg("files", |arg| {
+    arg.value_delimiter(None)
+        .value_name("FILE")
+        .help("YAML or JSON file with Placements, a folder of such files, or its URL; - for standard input (repeatable)")
+}))]
 pub struct Args {
-    /// YAML or JSON file with Placements, a folder of such files, or its URL; - for standard input (repeatable)
-    #[arg(short, long = "filename", value_name = "FILE", required = true)]
-    filename: Vec<PathBuf>,
     #[command(flatten)]
-    folders: Folders,
+    files: FilesArgs,
     #[command(flatten)]
     namespace: NamespaceArgs,
     /// Show all clusters of the differences, and the table of all clusters
@@ -104,7 +105,7 @@ impl Args {
 /// A file is invalid, or the hub cannot be used.
 pub(super) async fn run(args: &Args, gates: Gates) -> anyhow::Result<ExitCode> {
     let namespace = args.origin.namespace(&args.namespace);
-    let placements = manifest::placements(&args.filename, args.folders, &namespace).await?;
+    let placements = manifest::placements(&args.files, &namespace).await?;
     let origin = args.origin.open().await?;
     let mut needs = Needs::default();
     let mut namespaces = BTreeSet::new();

@@ -1,7 +1,6 @@
 //! `berth create work`: clusteradm's flags, and a ManifestWorkReplicaSet for a placement.
 
 use std::io::{self, Write};
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
@@ -19,7 +18,7 @@ use serde_json::{Value, json};
 
 use crate::complete;
 use crate::failure::CommandError;
-use crate::files::Folders;
+use crate::files::FilesArgs;
 use crate::flags::{DocumentArgs, DocumentFormat, DryRunArgs};
 use crate::hub::{DryRun, HubArgs, HubConnection, namespace, namespaced};
 use crate::placement::create::replacing;
@@ -60,23 +59,14 @@ Examples:
 #[command(mut_arg("dry_run", |arg| {
     arg.help("Write nothing: 'client' checks the files, 'server' also has the hub check the objects")
 }))]
+#[command(mut_arg("files", |arg| arg.visible_alias("files")))]
 #[command(mut_arg("output", |arg| arg.help("Print what was created as json or yaml")))]
 pub(crate) struct Args {
     /// Name of the ManifestWorks, or of the ManifestWorkReplicaSet
     #[arg(value_name = "NAME", value_parser = name)]
     name: String,
-    /// Files with the objects, folders of such files, or http and https URLs; '-' is standard input (repeatable)
-    #[arg(
-        short,
-        long = "filename",
-        visible_alias = "files",
-        value_name = "FILE,...",
-        value_delimiter = ',',
-        required = true
-    )]
-    files: Vec<PathBuf>,
     #[command(flatten)]
-    folders: Folders,
+    files: FilesArgs,
     /// Clusters to create a ManifestWork for
     #[arg(
         long,
@@ -180,7 +170,7 @@ impl Args {
     /// A file cannot be read, or an object of it cannot be applied.
     async fn wanted(&self) -> anyhow::Result<Vec<Wanted>> {
         let name = &self.name;
-        let spec = self.spec(self.folders.objects(&self.files).await?)?;
+        let spec = self.spec(self.files.objects().await?)?;
         let Some((space, placement)) = &self.placement else {
             let works = self.clusters.iter().map(|cluster| Wanted {
                 namespace: cluster.clone(),

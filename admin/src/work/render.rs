@@ -1,7 +1,6 @@
 //! `berth work render`: what a work makes on a cluster, and by which rules.
 
 use std::io::{self, BufWriter, Write};
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::bail;
@@ -19,7 +18,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::complete;
-use crate::files::Folders;
+use crate::files::FilesArgs;
 use crate::flags::{TableArgs, TableFormat};
 use crate::hub::{HubArgs, HubConnection, namespace};
 use crate::print::{Table, plain, print_json, print_yaml};
@@ -44,6 +43,9 @@ manifest has a namespace.";
 /// Renders a ManifestWork, or the template of a ManifestWorkReplicaSet: the strategy, what happens to the object when the work is deleted, the reported fields and the conditions, as manifestConfigs and deleteOption define them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
+#[command(mut_arg("files", |arg| {
+    arg.required(false).help("Files with ManifestWorks and ManifestWorkReplicaSets, folders of such files, or http and https URLs; '-' is standard input (repeatable)")
+}))]
 #[command(mut_arg("output", |arg| {
     arg.help("Output format: table; yaml or json prints the objects [default: table]")
 }))]
@@ -67,11 +69,8 @@ pub struct Args {
         add = ArgValueCandidates::new(complete::clusters)
     )]
     namespace: Option<String>,
-    /// Files with ManifestWorks and ManifestWorkReplicaSets, folders of such files, or http and https URLs; '-' is standard input (repeatable)
-    #[arg(short, long = "filename", value_name = "FILE", value_delimiter = ',')]
-    files: Vec<PathBuf>,
     #[command(flatten)]
-    folders: Folders,
+    files: FilesArgs,
     #[command(flatten)]
     output: TableArgs,
     #[command(flatten)]
@@ -103,7 +102,7 @@ struct Rendered {
 pub(super) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let sources = match &args.name {
         Some(name) => vec![of_hub(args, name).await?],
-        None => of_files(args.folders.objects(&args.files).await?)?,
+        None => of_files(args.files.objects().await?)?,
     };
     let mut out = BufWriter::new(io::stdout().lock());
     let mut err = io::stderr().lock();
