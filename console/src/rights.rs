@@ -22,15 +22,14 @@ const MOST_KEPT: usize = 1000;
 /// A right on the cluster or set of this name, or on all of them without one; or by RBAC.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Right {
-    /// To accept and to deny it, as the gate asks.
-    Accept(Option<String>),
-    /// To move clusters into the set, as the gate asks.
-    Join(Option<String>),
-    /// To bind the set, as the gate asks.
-    Bind(Option<String>),
+    /// What the gate asks for.
+    Gate(Permission),
     /// What RBAC alone decides.
     Rbac(Rbac),
 }
+
+/// A permission of the gate, by its object.
+type OfGate = fn(&str) -> Permission;
 
 /// The rights of the user.
 #[derive(Debug)]
@@ -47,6 +46,17 @@ pub(crate) type User = Option<(String, Vec<String>)>;
 struct Known {
     rights: HashMap<Right, (Instant, Option<Missing>)>,
     user: Option<(Instant, User)>,
+}
+
+// === impl Right ===
+
+impl Right {
+    /// What the gate asks for: a permission on one object, or on all without a name.
+    pub(crate) fn gate(of: OfGate, name: Option<&str>) -> Self {
+        let mut permission = of(name.unwrap_or_default());
+        permission.name = name.map(str::to_owned);
+        Self::Gate(permission)
+    }
 }
 
 // === impl Rights ===
@@ -100,8 +110,8 @@ impl Rights {
     /// Returns what the user lacks for actions on a cluster. What the hub does not answer counts as lacking nothing: the hub decides about
     /// the action itself.
     pub(crate) async fn lacks_on(&self, name: &str, read_only: bool) -> Lacks {
-        let accept = self.lacks_of(Right::Accept, name);
-        let change = self.lacks_of(|name| Rbac::change(name.as_deref()).into(), name);
+        let accept = self.lacks_of(|name| Right::gate(Permission::accept, name), name);
+        let change = self.lacks_of(|name| Rbac::change(name).into(), name);
         let (accept, change) = futures::join!(accept, change);
         Lacks {
             accept,
@@ -121,15 +131,11 @@ impl Rights {
         }
     }
 
-    async fn lacks_of(&self, right: fn(Option<String>) -> Right, name: &str) -> Option<Missing> {
+    async fn lacks_of(&self, right: fn(Option<&str>) -> Right, name: &str) -> Option<Missing> {
         // Most admins may act on all clusters: then one answer serves all names.
         match self.lacks(right(None)).await {
             Ok(None) => None,
-            _ => self
-                .lacks(right(Some(name.to_owned())))
-                .await
-                .ok()
-                .flatten(),
+            _ => self.lacks(right(Some(name))).await.ok().flatten(),
         }
     }
 
@@ -140,9 +146,10 @@ impl Rights {
 
     async fn ask(&self, right: &Right, user: &str) -> Result<Option<Missing>, Failure> {
         match right {
-            Right::Accept(name) => self.ask_gate(Permission::accept, name, user).await,
-            Right::Join(set) => self.ask_gate(Permission::join, set, user).await,
-            Right::Bind(set) => self.ask_gate(Permission::bind, set, user).await,
+            Right::Gate(permission) => {
+                let lack = self.hub.lacks(permission, user).await?;
+                Ok(lack.map(Missing::from))
+            }
             Right::Rbac(it) => {
                 let namespace = it.namespace.as_deref().unwrap_or_default();
                 let name = it.name.as_deref().unwrap_or_default();
@@ -150,18 +157,6 @@ impl Rights {
                 Ok((!may).then(|| it.missing(user)))
             }
         }
-    }
-
-    async fn ask_gate(
-        &self,
-        of: fn(&str) -> Permission,
-        name: &Option<String>,
-        user: &str,
-    ) -> Result<Option<Missing>, Failure> {
-        let mut permission = of(name.as_deref().unwrap_or_default());
-        permission.name.clone_from(name);
-        let lack = self.hub.lacks(&permission, user).await?;
-        Ok(lack.map(Missing::from))
     }
 
     fn lock(&self) -> MutexGuard<'_, Known> {

@@ -7,6 +7,7 @@ use axum::Router;
 use axum::extract::{Path, Request};
 use axum::response::Response;
 use axum::routing::{get, post};
+use berth_rules::Permission;
 use berth_rules::display::{LastArgument, ShellWord};
 
 use super::{answer, body, carried_out};
@@ -53,7 +54,7 @@ async fn moved(
         ShellWord(&asked.set),
         ShellWord(&name)
     );
-    let right = Right::Join(Some(asked.set));
+    let right = Right::gate(Permission::join, Some(&asked.set));
     answer(&app, done, right, asked.dry_run, command).await
 }
 
@@ -93,7 +94,8 @@ async fn bind(
     let _asking = app.asking.acquire().await;
     let done = app.hub.bind(&set, &namespace, asked.dry_run).await;
     let command = command_of("bind", &set, &namespace);
-    answer(&app, done, Right::Bind(Some(set)), asked.dry_run, command).await
+    let right = Right::gate(Permission::bind, Some(&set));
+    answer(&app, done, right, asked.dry_run, command).await
 }
 
 async fn unbind(
@@ -105,7 +107,8 @@ async fn unbind(
     let _asking = app.asking.acquire().await;
     let done = app.hub.unbind(&set, &namespace, asked.dry_run).await;
     let command = command_of("unbind", &set, &namespace);
-    answer(&app, done, Right::Bind(Some(set)), asked.dry_run, command).await
+    let right = Right::gate(Permission::bind, Some(&set));
+    answer(&app, done, right, asked.dry_run, command).await
 }
 
 fn command_of(word: &str, set: &str, namespace: &str) -> String {

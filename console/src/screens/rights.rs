@@ -2,6 +2,7 @@
 
 use berth_admin::answers::Failure;
 use berth_api::groups;
+use berth_rules::Permission;
 
 use crate::answers::{Missing, RightAnswer};
 use crate::rights::{Rbac, Right};
@@ -13,7 +14,10 @@ pub(crate) fn fleet() -> Vec<(&'static str, Right)> {
     vec![
         ("See clusters", Rbac::list(groups::CLUSTER, clusters).into()),
         ("See the CSRs of agents", Rbac::list(csrs.0, csrs.1).into()),
-        ("Accept and deny every cluster", Right::Accept(None)),
+        (
+            "Accept and deny every cluster",
+            Right::gate(Permission::accept, None),
+        ),
         (
             "Change every cluster: cordon, taints, labels",
             Rbac::change(None).into(),
@@ -22,11 +26,11 @@ pub(crate) fn fleet() -> Vec<(&'static str, Right)> {
         ("Create sets", Rbac::create_sets().into()),
         (
             "Move clusters into every set and out of it",
-            Right::Join(None),
+            Right::gate(Permission::join, None),
         ),
         (
             "Bind every set to namespaces in which you may create bindings",
-            Right::Bind(None),
+            Right::gate(Permission::bind, None),
         ),
     ]
 }
