@@ -1,13 +1,13 @@
 //! The ManifestWorks of an add-on on a cluster: which manifests each has, and what is to be written.
 //!
 //! Names, labels, annotations and limits are OCM's, so that either hub takes over the other's works. [`parts::divide`] says which objects
-//! go where, [`layout()`] lays them out in works, [`writes`] compares these with what is stored, and [`hooks`] decides about the hooks
+//! go where, [`layout`] lays them out in works, [`writes`] compares these with what is stored, and [`hooks`] decides about the hooks
 //! before deletion.
 
 pub(crate) mod configs;
 mod digest;
 pub mod hooks;
-pub mod layout;
+pub mod lay_out;
 mod names;
 pub mod parts;
 mod same;
@@ -18,7 +18,7 @@ mod tests;
 
 pub use configs::config_hashes;
 pub use digest::Digest;
-pub use layout::{Layout, TooLarge, layout};
+pub use lay_out::{Layout, TooLarge, layout};
 pub use names::{HOSTED_MANIFEST_LOCATION, PRE_DELETE, Place, is_of_addon};
 
 use std::collections::BTreeMap;

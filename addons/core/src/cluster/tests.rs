@@ -74,6 +74,14 @@ fn due(
     (actions.collect(), plan.again.is_some())
 }
 
+/// The body of the only action, which is a patch of this subresource.
+fn patch<'a>(actions: &'a [Action], of: Option<&str>) -> &'a Value {
+    match actions {
+        [Action::Patch { subresource, body }] if *subresource == of => body,
+        _ => panic!("{actions:?}"),
+    }
+}
+
 #[test]
 fn a_new_one_has_its_owner_and_the_annotations_of_its_cluster() {
     let add_on = add_on("addon-manager");
@@ -102,15 +110,7 @@ fn metadata_comes_before_the_status_and_then_nothing_is_due() {
     let add_on = add_on("addon-manager");
     let mut existing = on(json!({}), json!({}));
     let (actions, _) = due(&add_on, Selection::Selected, Some(&existing), &[]);
-    let [
-        Action::Patch {
-            subresource: None,
-            body,
-        },
-    ] = &actions[..]
-    else {
-        panic!("{actions:?}");
-    };
+    let body = patch(&actions, None);
     assert_eq!(
         (
             &body["metadata"]["uid"],
@@ -124,15 +124,7 @@ fn metadata_comes_before_the_status_and_then_nothing_is_due() {
     metadata["annotations"] = json!({key: "h"});
     existing = on(metadata.clone(), json!({}));
     let (actions, _) = due(&add_on, Selection::Selected, Some(&existing), &[]);
-    let [
-        Action::Patch {
-            subresource: Some("status"),
-            body,
-        },
-    ] = &actions[..]
-    else {
-        panic!("{actions:?}");
-    };
+    let body = patch(&actions, Some("status"));
     assert_eq!(
         body["status"]["conditions"][0]["reason"],
         "WaitingForManifestApplied"
@@ -171,15 +163,7 @@ fn a_completed_progress_writes_what_is_applied() {
         ..Work::default()
     };
     let (actions, _) = due(&add_on, Selection::Selected, Some(&existing), &[work]);
-    let [
-        Action::Patch {
-            subresource: Some("status"),
-            body,
-        },
-    ] = &actions[..]
-    else {
-        panic!("{actions:?}");
-    };
+    let body = patch(&actions, Some("status"));
     let status = &body["status"];
     assert_eq!(status["configReferences"][0]["lastAppliedConfig"], desired);
     assert_eq!(

@@ -64,7 +64,7 @@ pub enum Step {
     AddFinalizer,
     /// Remove the finalizer: there are no hooks any more.
     RemoveFinalizer,
-    /// The work of the hooks should be as [`super::layout()`] says. The deployed works stay.
+    /// The work of the hooks should be as [`super::layout`] says. The deployed works stay.
     Run(Box<Condition>),
     /// Delete the work of the hooks, as one failed. It is made anew when it is gone.
     TryAgain(Box<Condition>),

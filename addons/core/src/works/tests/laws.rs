@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::{Key, Layout, Rendered, config_map, key, laid_out, stored};
-use crate::works::layout::LARGEST;
+use crate::works::lay_out::LARGEST;
 
 /// The objects of an add-on: their sizes, by name.
 fn objects() -> impl Strategy<Value = Vec<Rendered>> {
