@@ -24,8 +24,8 @@ pub(super) struct Job {
     pub(super) inputs: Inputs,
     /// Whose works are to be written, too.
     pub(super) part: Option<Part>,
-    /// The digests of the stored works of the add-on, by name.
-    pub(super) stored: BTreeMap<String, Option<Digest>>,
+    /// The digests of the stored works of the add-on, by namespace and name.
+    pub(super) stored: BTreeMap<Place, Option<Digest>>,
 }
 
 /// The objects of the latest job of a reconcile: they are rendered once.
@@ -78,13 +78,16 @@ fn render(on: &Handle<AddOns>, job: &Job) -> Latest {
     } = &job.inputs;
     let made = match &template.spec {
         None => Err("the AddOnTemplate cannot be read".to_owned()),
-        Some(template) => Made::of(&template::Request {
-            addon: &job.at.1,
-            cluster: &job.at.0,
-            template,
-            config: config.as_ref().and_then(|it| it.spec.as_ref()),
-            image_registries: image_registries.as_deref(),
-        }),
+        Some(template) => Made::of(
+            &template::Request {
+                addon: &job.at.1,
+                cluster: &job.at.0,
+                template,
+                config: config.as_ref().and_then(|it| it.spec.as_ref()),
+                image_registries: image_registries.as_deref(),
+            },
+            job.inputs.hosting().is_other(),
+        ),
     };
     let (made, objects) = match made {
         Ok((made, objects)) => (Ok(made), Some(objects)),
@@ -97,12 +100,15 @@ fn render(on: &Handle<AddOns>, job: &Job) -> Latest {
 /// Writes the works of a part. Without a write they are noted to be as they should be.
 async fn write(on: &Handle<AddOns>, job: &Job, part: Part, objects: &Objects) -> Result<(), Stop> {
     let (cluster, addon) = &job.at;
+    let Some(namespace) = part.namespace(cluster, job.inputs.hosting()) else {
+        return Ok(());
+    };
     let owner = Owner {
-        namespace: cluster,
-        addon: Some((addon, &job.inputs.owner)),
+        namespace,
+        addon: (!part.is_hosted()).then_some((addon, &job.inputs.owner)),
         reconciler: ON_CLUSTER,
     };
-    let place = part.place();
+    let place = part.place(cluster);
     let configs = match &job.inputs.template.spec {
         Some(spec) => &spec.agent_spec.manifest_configs[..],
         None => &[],
@@ -118,9 +124,9 @@ async fn write(on: &Handle<AddOns>, job: &Job, part: Part, objects: &Objects) ->
         })
         .map_err(|it| Stop::Mend(it.to_string()))
     };
-    let stored = job.stored.iter().filter(|(name, _)| place.has(addon, name));
-    let stored: BTreeMap<_, _> = stored
-        .map(|(name, digest)| (name.clone(), *digest))
+    let stored: BTreeMap<_, _> = (job.stored.iter())
+        .filter(|((of, name), _)| of == namespace && place.has(addon, name))
+        .map(|((_, name), digest)| (name.clone(), *digest))
         .collect();
     let fresh = lay_out(&[])?;
     if let Some(digests) = digests(&fresh, &owner)
@@ -133,7 +139,7 @@ async fn write(on: &Handle<AddOns>, job: &Job, part: Part, objects: &Objects) ->
     }
     let mut existing = Vec::new();
     for name in stored.keys() {
-        existing.extend(read(on, cluster, name).await?);
+        existing.extend(read(on, namespace, name).await?);
     }
     let layout = if existing.is_empty() {
         fresh
@@ -162,19 +168,19 @@ async fn write(on: &Handle<AddOns>, job: &Job, part: Part, objects: &Objects) ->
 /// Reads a work whole. `None` if it is gone.
 async fn read(
     on: &Handle<AddOns>,
-    cluster: &str,
+    namespace: &str,
     name: &str,
 ) -> Result<Option<ManifestWork>, Stop> {
     let target = Target {
         resource: Kind::Work.resource(),
-        namespace: Some(cluster.to_owned()),
+        namespace: Some(namespace.to_owned()),
         name: name.to_owned(),
     };
     let since = on.moment(Kind::Work);
     let object = match on.writer(0).read(&target).await {
         Ok((object, _)) => object,
         Err(refusal) if refusal.is_absent => {
-            on.gone(since, cluster, name);
+            on.gone(since, namespace, name);
             return Ok(None);
         }
         Err(refusal) => {

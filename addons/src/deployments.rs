@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use berth_addons_core::config::{DeploymentConfig, Template};
-use berth_addons_core::deploy::{Made, Part, Source};
+use berth_addons_core::deploy::{Hosting, Made, Part, Source};
 use berth_addons_core::facts::{OnCluster, Work};
 use berth_addons_core::works::Digest;
 use berth_api::addon::ConfigReference;
@@ -19,6 +19,8 @@ pub(super) struct Inputs {
     pub(super) template: Arc<Template>,
     pub(super) config: Option<Arc<DeploymentConfig>>,
     pub(super) image_registries: Option<String>,
+    /// The cluster that is to host the agent, and whether it can.
+    hosting: Option<(String, bool)>,
     /// `status.configReferences`, whose hashes the works have.
     references: Vec<ConfigReference>,
     /// The uid of the ManagedClusterAddOn, which owns the works.
@@ -33,8 +35,8 @@ type Digests = BTreeMap<String, Digest>;
 struct Deployment {
     inputs: Inputs,
     made: Result<Made, String>,
-    deploy: Option<Digests>,
-    hooks: Option<Digests>,
+    /// The works that are as they should be.
+    done: BTreeMap<Part, Digests>,
     fault: Option<String>,
 }
 
@@ -57,6 +59,7 @@ impl Inputs {
     pub(super) fn of(
         source: &Source<'_>,
         image_registries: Option<&String>,
+        hosting: Hosting<'_>,
         on: &OnCluster,
     ) -> Option<Self> {
         let Source::Known { template, config } = source else {
@@ -66,6 +69,11 @@ impl Inputs {
             template: Arc::clone(template),
             config: config.cloned(),
             image_registries: image_registries.cloned(),
+            hosting: match hosting {
+                Hosting::Own => None,
+                Hosting::By(name) => Some((name.to_owned(), true)),
+                Hosting::Missing(name) => Some((name.to_owned(), false)),
+            },
             references: (on.references.iter())
                 .map(|it| ConfigReference {
                     group: it.group.clone(),
@@ -76,6 +84,15 @@ impl Inputs {
                 .collect(),
             owner: on.uid.clone(),
         })
+    }
+
+    /// Which cluster hosts the agent.
+    pub(super) fn hosting(&self) -> Hosting<'_> {
+        match &self.hosting {
+            None => Hosting::Own,
+            Some((name, true)) => Hosting::By(name),
+            Some((name, false)) => Hosting::Missing(name),
+        }
     }
 
     pub(super) fn references(&self) -> &[ConfigReference] {
@@ -92,22 +109,13 @@ impl Deployments {
         let Some(deployment) = of else {
             return Known::default();
         };
-        let is_done = |(part, digests): &(Part, &Option<Digests>)| {
-            let stored = stored(&at.1, *part, works);
-            digests
-                .as_ref()
-                .is_some_and(|it| stored.as_ref() == Some(it))
+        let is_done = |(part, digests): &(&Part, &Digests)| {
+            stored(at, **part, inputs, works).as_ref() == Some(*digests)
         };
-        let parts = [
-            (Part::Deploy, &deployment.deploy),
-            (Part::Hooks, &deployment.hooks),
-        ];
         Known {
             made: Some(deployment.made.as_ref().map_err(String::as_str)),
-            done: parts
-                .into_iter()
-                .filter(is_done)
-                .map(|(part, _)| part)
+            done: (deployment.done.iter().filter(is_done))
+                .map(|(part, _)| *part)
                 .collect(),
             fault: deployment.fault.as_deref(),
         }
@@ -118,8 +126,7 @@ impl Deployments {
         let deployment = Deployment {
             inputs,
             made,
-            deploy: None,
-            hooks: None,
+            done: BTreeMap::new(),
             fault: None,
         };
         self.0.insert(at.clone(), deployment);
@@ -128,10 +135,7 @@ impl Deployments {
     /// Notes that works with these digests are as they should be.
     pub(super) fn done(&mut self, at: &Place, inputs: &Inputs, part: Part, digests: Digests) {
         if let Some(it) = self.0.get_mut(at).filter(|it| it.inputs == *inputs) {
-            match part {
-                Part::Deploy => it.deploy = Some(digests),
-                Part::Hooks => it.hooks = Some(digests),
-            }
+            it.done.insert(part, digests);
             it.fault = None;
         }
     }
@@ -149,13 +153,20 @@ impl Deployments {
 }
 
 /// The stored works of a part; `None` if one of them cannot be read, or is being deleted.
-fn stored(add_on: &str, part: Part, works: &[&Work]) -> Option<Digests> {
+fn stored(
+    (cluster, add_on): &Place,
+    part: Part,
+    inputs: &Inputs,
+    works: &[&Work],
+) -> Option<Digests> {
+    let namespace = part.namespace(cluster, inputs.hosting());
+    let place = part.place(cluster);
     let named = works.iter().filter_map(|it| {
         let metadata = &it.reported.metadata;
         let name = metadata.name.as_deref()?;
+        let is_of = metadata.namespace.as_deref() == namespace && place.has(add_on, name);
         let is_there = metadata.deletion_timestamp.is_none();
-        (part.place().has(add_on, name))
-            .then(|| Some((name.to_owned(), it.digest.filter(|_| is_there)?)))
+        is_of.then(|| Some((name.to_owned(), it.digest.filter(|_| is_there)?)))
     });
     named.collect()
 }

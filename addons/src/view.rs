@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use berth_addons_core::config::Configs;
-use berth_addons_core::deploy::{Made, Part, Permissions, Source};
+use berth_addons_core::deploy::{Hosting, Made, Part, Permissions, Source};
 use berth_addons_core::facts::{AddOn, Cluster, OnCluster, Selection, Work, selection};
 use berth_addons_core::install::is_installed;
 use berth_addons_core::registration::subject_is_ready;
@@ -239,9 +239,10 @@ impl View {
             let has_template = add_on.is_none_or(AddOn::has_template);
             deploy::source(on, &self.configs, is_ending).filter(|_| has_template)
         });
+        let hosting = existing.map_or(Hosting::Own, |on| self.hosting(on));
         let inputs = existing.zip(source.as_ref()).and_then(|(on, source)| {
             let registries = managed.and_then(|it| it.image_registries.as_ref());
-            Inputs::of(source, registries, on)
+            Inputs::of(source, registries, hosting, on)
         });
         let mut known = match &inputs {
             Some(inputs) => self.deployments.known(at, inputs, &works),
@@ -256,6 +257,7 @@ impl View {
                 addon: name,
                 cluster,
                 managed,
+                hosting,
                 on,
                 source,
                 made: known.made,
@@ -285,8 +287,9 @@ impl View {
             (cluster::Due::Plan(plan), _) => Due::Plan(plan),
             (cluster::Due::Make(part), Some(inputs)) => {
                 let stored = works.iter().filter_map(|it| {
-                    let name = it.reported.metadata.name.clone()?;
-                    Some((name, it.digest))
+                    let metadata = &it.reported.metadata;
+                    let at = (metadata.namespace.clone()?, metadata.name.clone()?);
+                    Some((at, it.digest))
                 });
                 Due::Make(Box::new(Job {
                     at: at.clone(),
@@ -297,6 +300,17 @@ impl View {
             }
             // Nothing is made of a source that is not known.
             (cluster::Due::Make(_), None) => Due::Plan(Plan::default()),
+        }
+    }
+
+    /// Which cluster hosts the agent of an add-on.
+    fn hosting<'a>(&self, on: &'a OnCluster) -> Hosting<'a> {
+        match on.hosting() {
+            None => Hosting::Own,
+            Some(name) if self.clusters.get(name).is_some_and(|it| !it.is_deleting) => {
+                Hosting::By(name)
+            }
+            Some(name) => Hosting::Missing(name),
         }
     }
 
@@ -402,10 +416,15 @@ impl View {
         if old == new {
             return Vec::new();
         }
-        let add_ons = self.add_ons.keys();
-        add_ons
-            .map(|it| Key::OnCluster(place(cluster, it)))
-            .collect()
+        let add_ons = self.add_ons.keys().map(|it| place(cluster, it));
+        let can_host = |it: &Option<Cluster>| it.as_ref().is_some_and(|it| !it.is_deleting);
+        let is_new_host = can_host(&old) != can_host(&new);
+        let hosted = self.on_clusters.iter().filter(|_| is_new_host);
+        let hosted = hosted.flat_map(|(name, all)| {
+            let of = all.iter().filter(|(_, on)| on.hosting() == Some(cluster));
+            of.map(|(namespace, _)| place(namespace, name))
+        });
+        add_ons.chain(hosted).map(Key::OnCluster).collect()
     }
 
     /// The keys of the add-ons that name a Placement.

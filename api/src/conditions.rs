@@ -277,6 +277,12 @@ pub mod addon {
     pub const ADDON_MANIFEST_APPLIED_FAILED: &str = "AddonManifestAppliedFailed";
     /// The manifests of the add-on in its hosting cluster are applied. Written by the add-on's manager.
     pub const HOSTING_MANIFEST_APPLIED: &str = "HostingManifestApplied";
+    /// The cluster that is to host the agent of the add-on exists.
+    pub const HOSTING_CLUSTER_VALIDITY: &str = "HostingClusterValidity";
+    /// Reason of [`HOSTING_CLUSTER_VALIDITY`]: true.
+    pub const HOSTING_CLUSTER_VALID: &str = "HostingClusterValid";
+    /// Reason of [`HOSTING_CLUSTER_VALIDITY`]: false.
+    pub const HOSTING_CLUSTER_INVALID: &str = "HostingClusterInvalid";
     /// Reason of [`MANIFEST_APPLIED`] and [`HOSTING_MANIFEST_APPLIED`]: false, the manifests could not be made, or the ManifestWork not be
     /// written.
     pub const MANIFEST_WORK_APPLY_FAILED: &str = "ManifestWorkApplyFailed";

@@ -6,33 +6,33 @@
 //! - A cluster whose turn in a rollout has not come keeps what it has: the add-on is made of a template and a config only while their hashes
 //!   are those that the ManagedClusterAddOn names. With OCM an edited template reaches clusters that wait, too.
 //! - Hooks run before the ManagedClusterAddOn goes, also when its ClusterManagementAddOn is gone already.
-//! - Finalizers come before what needs them, and go when nobody could run the hooks: the ManagedCluster is gone.
+//! - Finalizers come before what needs them, and go when nobody could run the hooks: the cluster that would is gone.
+//! - What is on a cluster that hosts the agent goes when the add-on goes, or another cluster hosts the agent.
 
+mod ending;
+mod made;
+mod part;
 mod registration;
+mod report;
 mod source;
 
-use berth_api::conditions::{FALSE, TRUE, addon, condition_of, manifest_work, with_condition};
+use berth_api::conditions::{TRUE, addon, condition_of, with_condition};
 use berth_api::plan::Write;
-use berth_api::text::shorten;
 use berth_api::{ManifestWork, Now};
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde_json::json;
 
 use crate::facts::{Cluster, OnCluster, Work};
-use crate::health::{self, Workloads};
-use crate::template::{self, Rendered, Rendering};
-use crate::works::hooks::{self, Hooks, PRE_DELETE_FINALIZER, Step, with_finalizer};
-use crate::works::parts::{Parts, divide};
+use crate::works;
+use crate::works::hooks::{HOSTING_MANIFESTS_FINALIZER, with_finalizer};
 use crate::works::writes::Owner;
-use crate::works::{self, Place};
 use crate::writes::{self, ON_CLUSTER};
 
+pub use made::{Made, Objects};
+pub use part::{Hosting, Part};
 pub use registration::Permissions;
 pub use source::{Source, source};
-
-/// Upper bound on the bytes of a reason in a message.
-const LONGEST: usize = 2048;
 
 /// The beginning of the message of an add-on that cannot be made.
 const NOT_MADE: &str = "failed to get manifest from agent interface: ";
@@ -49,15 +49,17 @@ pub struct Facts<'a> {
     pub cluster: &'a str,
     /// The ManagedCluster; `None` if it does not exist.
     pub managed: Option<&'a Cluster>,
+    /// Which cluster hosts the agent.
+    pub hosting: Hosting<'a>,
     /// The ManagedClusterAddOn.
     pub on: &'a OnCluster,
     /// What the add-on is made of.
     pub source: &'a Source<'a>,
     /// What [`Made::of`] returned for the source; `None` if that is not known.
     pub made: Option<Result<&'a Made, &'a str>>,
-    /// The stored works of the add-on.
+    /// The stored works of the add-on, those on a cluster that hosts its agent included.
     pub works: &'a [&'a Work],
-    /// The stored works are known to be as they should be, of these parts.
+    /// The parts whose stored works are known to be as they should be.
     pub done: &'a [Part],
     /// Why the works could not be written.
     pub fault: Option<&'a str>,
@@ -76,142 +78,105 @@ pub enum Next {
     Report(Vec<Condition>, Option<Timestamp>),
 }
 
-/// A part of an add-on, with works of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
-    /// What is deployed.
-    Deploy,
-    /// What runs before the add-on is deleted.
-    Hooks,
-}
-
-/// What a template makes on a cluster, reduced to what is asked with each report of the cluster.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Made {
-    /// The namespace of the add-on's agent.
-    pub namespace: String,
-    workloads: Workloads,
-    hooks: Hooks,
-}
-
-/// The objects of an add-on on a cluster.
-#[derive(Clone, Debug)]
-pub struct Objects(Parts);
-
 /// Decides what is next.
 #[must_use]
 pub fn next(facts: &Facts<'_>, now: Now) -> Next {
-    let on = facts.on;
-    let has_finalizer = (on.finalizers.iter()).any(|it| it == PRE_DELETE_FINALIZER);
-    let Some(managed) = facts.managed else {
-        return match on.is_deleting && has_finalizer {
-            true => facts.finalizer(false),
-            false => facts.nothing(),
-        };
-    };
-    let is_ending = on.is_deleting || managed.is_deleting;
-    if matches!(facts.source, Source::Held) || (is_ending && !has_finalizer) {
-        return facts.nothing();
+    let is_ending = facts.on.is_deleting || facts.managed.is_some_and(|it| it.is_deleting);
+    match facts.managed {
+        Some(_) if is_ending => ending::next(facts, now),
+        None if facts.on.is_deleting => ending::next(facts, now),
+        Some(managed) if !matches!(facts.source, Source::Held) => running(facts, managed, now),
+        _ => facts.nothing(),
     }
+}
+
+/// Decides what is next for an add-on that is to be on its cluster.
+fn running(facts: &Facts<'_>, managed: &Cluster, now: Now) -> Next {
     let Some(made) = facts.made else {
         return Next::Make(None);
     };
-    if !is_ending
-        && let Some(template) = facts.source.template()
+    if let Some(template) = facts.source.template()
         && let Some(write) = registration::write(facts, template, made.ok(), now)
     {
         return Next::Write(write.into());
     }
-    let step = hooks::decide(
-        &hooks::Facts {
-            hooks: made.ok().map(|it| &it.hooks),
-            is_deleting: is_ending,
-            has_finalizer,
-            work: facts.reported(Place::Hook).next(),
-            now: now.wall,
-        },
-        on.generation,
-    );
-    match (step, is_ending) {
-        (Step::AddFinalizer, _) => facts.finalizer(true),
-        (Step::RemoveFinalizer, _) => facts.finalizer(false),
-        (Step::Nothing, true) => facts.nothing(),
-        (Step::Run(condition), _) => facts.made_works(Part::Hooks, vec![*condition], now),
-        (Step::TryAgain(_), _) => facts.try_again(),
-        (Step::Wait(condition, again), _) => {
-            Next::Report(facts.conditions_with([*condition]), again)
-        }
-        (Step::Complete(condition), _) => match with_condition(&on.conditions, *condition) {
-            Some(conditions) => Next::Report(conditions, None),
-            None => facts.finalizer(false),
-        },
-        (Step::Nothing, false) => facts.deployed(managed, made, now),
+    if let Some(next) = strays(facts) {
+        return next;
     }
+    // Of hooks that are not known the finalizers stay.
+    if let Ok(made) = made
+        && let Some(next) = finalizers(facts, made)
+    {
+        return next;
+    }
+    let configured = condition_of(&facts.on.conditions, addon::CONFIGURED);
+    if configured.is_none_or(|it| it.status != TRUE) {
+        return facts.nothing();
+    }
+    let made = match made {
+        Ok(made) => made,
+        Err(why) => {
+            let failed = report::failed(Part::Deploy, &format!("{NOT_MADE}{why}"), now);
+            return Next::Report(facts.conditions_with([failed]), None);
+        }
+    };
+    for part in [Part::Deploy, Part::HostedDeploy] {
+        let has_cluster = part.namespace(facts.cluster, facts.hosting).is_some();
+        if has_cluster && !facts.done.contains(&part) {
+            return facts.made_works(part, Vec::new(), now);
+        }
+    }
+    Next::Report(report::deployed(facts, managed, made, now), None)
 }
 
-// === impl Made ===
-
-impl Made {
-    /// Makes an add-on of its source: its objects, and what is kept of them.
-    ///
-    /// # Errors
-    /// The template cannot be rendered; the text is for users.
-    pub fn of(request: &template::Request<'_>) -> Result<(Self, Objects), String> {
-        let Rendering {
-            objects, namespace, ..
-        } = template::render(request).map_err(|it| it.to_string())?;
-        let parts = divide(objects, false)?;
-        let made = Self {
-            namespace,
-            workloads: Workloads::of(&parts.deploy),
-            hooks: Hooks::of(&parts.hooks),
+/// Works on a cluster that does not host the agent any more go.
+fn strays(facts: &Facts<'_>) -> Option<Next> {
+    let mut hosted = Part::ALL.into_iter().filter(|it| it.is_hosted());
+    hosted.find_map(|part| {
+        let namespace = part.namespace(facts.cluster, facts.hosting);
+        let is_stray = |it: &&ManifestWork| {
+            it.metadata.namespace.as_deref() != namespace
+                && it.metadata.deletion_timestamp.is_none()
         };
-        Ok((made, Objects(parts)))
-    }
+        let work = facts.named(part).find(is_stray)?;
+        Some(facts.delete(work, "its cluster does not host the agent of the add-on"))
+    })
 }
 
-// === impl Objects ===
-
-impl Objects {
-    /// The objects of a part.
-    #[must_use]
-    pub fn of(&self, part: Part) -> &[Rendered] {
-        match part {
-            Part::Deploy => &self.0.deploy,
-            Part::Hooks => &self.0.hooks,
-        }
-    }
-}
-
-// === impl Part ===
-
-impl Part {
-    /// Which works have its objects.
-    #[must_use]
-    pub fn place(self) -> Place<'static> {
-        match self {
-            Self::Deploy => Place::Deploy,
-            Self::Hooks => Place::Hook,
-        }
-    }
+/// The finalizers that are missing, or of no use.
+fn finalizers(facts: &Facts<'_>, made: &Made) -> Option<Next> {
+    let wanted = Part::ALL.into_iter().filter_map(|part| {
+        let has_cluster = part.namespace(facts.cluster, facts.hosting).is_some();
+        let has_hooks = made.hooks(part).is_some_and(|it| !it.is_empty());
+        Some((part.finalizer()?, has_cluster && has_hooks))
+    });
+    let is_hosted = matches!(facts.hosting, Hosting::By(_));
+    let all = wanted.chain([(HOSTING_MANIFESTS_FINALIZER, is_hosted)]);
+    let mut changes = all.filter(|(finalizer, is_wanted)| facts.has(finalizer) != *is_wanted);
+    let (finalizer, is_wanted) = changes.next()?;
+    Some(facts.finalizer(finalizer, is_wanted))
 }
 
 // === impl Facts ===
 
 impl<'a> Facts<'a> {
-    /// What the works of a place report.
-    fn reported(&self, place: Place<'_>) -> impl Iterator<Item = &'a ManifestWork> {
-        let is_of = move |work: &&ManifestWork| {
+    /// The works of a part, by their names, in any namespace.
+    fn named(&self, part: Part) -> impl Iterator<Item = &'a ManifestWork> {
+        let place = part.place(self.cluster);
+        let works = self.works.iter().map(|it| &*it.reported);
+        works.filter(move |work| {
             let name = work.metadata.name.as_deref().unwrap_or_default();
             place.has(self.addon, name)
+        })
+    }
+
+    /// The works of a part.
+    fn reported(&self, part: Part) -> impl Iterator<Item = &'a ManifestWork> {
+        let namespace = part.namespace(self.cluster, self.hosting);
+        let is_there = move |work: &&ManifestWork| {
+            namespace.is_some() && work.metadata.namespace.as_deref() == namespace
         };
-        let works: Vec<_> = self
-            .works
-            .iter()
-            .map(|it| &*it.reported)
-            .filter(is_of)
-            .collect();
-        works.into_iter()
+        self.named(part).filter(is_there)
     }
 
     /// Nothing is due, and the conditions stay.
@@ -219,9 +184,12 @@ impl<'a> Facts<'a> {
         Next::Report(self.on.conditions.clone(), None)
     }
 
-    fn finalizer(&self, is_wanted: bool) -> Next {
-        let stored = &self.on.finalizers;
-        let Some(finalizers) = with_finalizer(stored, PRE_DELETE_FINALIZER, is_wanted) else {
+    fn has(&self, finalizer: &str) -> bool {
+        self.on.finalizers.iter().any(|it| it == finalizer)
+    }
+
+    fn finalizer(&self, finalizer: &str, is_wanted: bool) -> Next {
+        let Some(finalizers) = with_finalizer(&self.on.finalizers, finalizer, is_wanted) else {
             return self.nothing();
         };
         let body = json!({"metadata": {"finalizers": finalizers}});
@@ -229,16 +197,13 @@ impl<'a> Facts<'a> {
         Next::Write(writes::patch_on_cluster(ON_CLUSTER, at, self.on, None, body).into())
     }
 
-    /// Deletes the work of the hooks, of which one failed.
-    fn try_again(&self) -> Next {
+    fn delete(&self, work: &ManifestWork, why: &'static str) -> Next {
         let owner = Owner {
-            namespace: self.cluster,
+            namespace: work.metadata.namespace.as_deref().unwrap_or_default(),
             addon: None,
             reconciler: ON_CLUSTER,
         };
-        let why = "a hook of the add-on failed, and is tried again";
-        let work = self.reported(Place::Hook).next();
-        match work.and_then(|work| works::writes::delete(work, &owner, why)) {
+        match works::writes::delete(work, &owner, why) {
             Some(write) => Next::Write(write.into()),
             None => self.nothing(),
         }
@@ -249,50 +214,11 @@ impl<'a> Facts<'a> {
         match self.fault {
             _ if self.done.contains(&part) => {}
             None => return Next::Make(Some(part)),
-            Some(fault) => conditions.push(not_applied(
-                addon::MANIFEST_WORK_APPLY_FAILED,
-                &format!("{NOT_WRITTEN}{fault}"),
-                now,
-            )),
+            Some(fault) => {
+                conditions.push(report::failed(part, &format!("{NOT_WRITTEN}{fault}"), now));
+            }
         }
         Next::Report(self.conditions_with(conditions), None)
-    }
-
-    /// Deploys the add-on, and reports how that went.
-    fn deployed(&self, managed: &Cluster, made: Result<&Made, &str>, now: Now) -> Next {
-        let conditions = &self.on.conditions;
-        let configured = condition_of(conditions, addon::CONFIGURED);
-        if configured.is_none_or(|it| it.status != TRUE) {
-            return self.nothing();
-        }
-        let made = match made {
-            Ok(made) => made,
-            Err(why) => {
-                let message = format!("{NOT_MADE}{why}");
-                let failed = not_applied(addon::MANIFEST_WORK_APPLY_FAILED, &message, now);
-                return Next::Report(self.conditions_with([failed]), None);
-            }
-        };
-        if !self.done.contains(&Part::Deploy) {
-            return self.made_works(Part::Deploy, Vec::new(), now);
-        }
-        let works: Vec<_> = self.reported(Place::Deploy).collect();
-        let available = health::available(&health::Facts {
-            addon: self.addon,
-            cluster_available: managed.available.as_deref(),
-            workloads: &made.workloads,
-            works: &works,
-            generation: self.on.generation,
-            now: now.wall,
-        });
-        let applied = applied(&works, now);
-        let is_unknown = applied.is_none();
-        let mut all = self.conditions_with(applied.into_iter().chain(available));
-        if is_unknown {
-            // The agent has not reported yet: what an earlier work said does not count any more.
-            all.retain(|it| it.type_ != addon::MANIFEST_APPLIED || it.status != FALSE);
-        }
-        Next::Report(all, None)
     }
 
     fn conditions_with(&self, new: impl IntoIterator<Item = Condition>) -> Vec<Condition> {
@@ -303,52 +229,6 @@ impl<'a> Facts<'a> {
             }
         }
         all
-    }
-}
-
-/// The condition ManifestApplied; `None` while a work has not been reported about.
-fn applied(works: &[&ManifestWork], now: Now) -> Option<Condition> {
-    let of = |work: &&ManifestWork| {
-        let conditions = &work.status.as_ref()?.conditions;
-        condition_of(conditions, manifest_work::APPLIED).map(|it| it.status == TRUE)
-    };
-    let all: Vec<_> = works.iter().map(of).collect();
-    if all.contains(&Some(false)) {
-        let message = "failed to apply the manifests of addon";
-        return Some(not_applied(
-            addon::ADDON_MANIFEST_APPLIED_FAILED,
-            message,
-            now,
-        ));
-    }
-    if all.contains(&None) {
-        return None;
-    }
-    let message = if all.is_empty() {
-        "no manifest need to apply"
-    } else {
-        "manifests of addon are applied successfully"
-    };
-    Some(condition(
-        addon::MANIFEST_APPLIED,
-        (TRUE, addon::ADDON_MANIFEST_APPLIED),
-        message,
-        now,
-    ))
-}
-
-fn not_applied(reason: &str, message: &str, now: Now) -> Condition {
-    condition(addon::MANIFEST_APPLIED, (FALSE, reason), message, now)
-}
-
-fn condition(type_: &str, (status, reason): (&str, &str), message: &str, now: Now) -> Condition {
-    Condition {
-        type_: type_.to_owned(),
-        status: status.to_owned(),
-        reason: reason.to_owned(),
-        message: shorten(message, LONGEST).into_owned(),
-        last_transition_time: Time(now.wall),
-        observed_generation: None,
     }
 }
 

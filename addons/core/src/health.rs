@@ -155,13 +155,13 @@ fn workload(object: &Map<String, Value>) -> Option<(Kind, Key)> {
 impl Workloads {
     /// Finds the workloads.
     #[must_use]
-    pub fn of(objects: &[Rendered]) -> Self {
+    pub fn of<'a>(objects: impl Iterator<Item = &'a Rendered> + Clone) -> Self {
         let workloads = objects
-            .iter()
+            .clone()
             .filter_map(|it| workload(it.object.as_object()?));
         Self {
             all: workloads.collect(),
-            has_objects: !objects.is_empty(),
+            has_objects: objects.clone().next().is_some(),
         }
     }
 }

@@ -150,15 +150,18 @@ async fn an_edited_template_reaches_one_cluster_after_the_other() {
     let hub = Hub::new().await;
     let clusters = hub.clusters(2).await;
     let _managing = hub.start().await;
-    let one_by_one = json!({"type": "Progressive", "progressive": {"maxConcurrency": 1}});
-    hub.deploy(&clusters, json!([config_map("one")]), one_by_one)
-        .await;
+    let manifests = json!([config_map("one")]);
+    hub.deploy(&clusters, manifests, all_at_once()).await;
     for cluster in &clusters {
         hub.has_text(cluster, "one").await;
         hub.report(&hub.deployed(cluster, "a"), true, json!([]))
             .await;
     }
     hub.progression("a", 0, "False Completed", "2/2").await;
+    let one_by_one = json!({"type": "Progressive", "progressive": {"maxConcurrency": 1}});
+    let p = hub.of("p", one_by_one, json!([]));
+    let strategy = json!({"spec": {"installStrategy": {"placements": [p]}}});
+    hub.patch(&hub.add_on("a"), strategy).await;
     hub.template("t", json!([config_map("two")])).await;
     hub.has_text(&clusters[0], "two").await;
     let waits = "False ConfigurationsNotConfigured";
@@ -287,4 +290,71 @@ async fn a_successor_writes_nothing_for_a_settled_add_on() {
     let writes = writes.await;
     let of_works = writes.keys().filter(|it| it.contains("manifestworks"));
     assert_eq!(of_works.count(), 0, "{writes:?}");
+}
+
+/// The agent runs on another cluster, which is deleted in the end.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hosted_add_on_leaves_the_cluster_that_hosts_it() {
+    let hub = Hub::new().await;
+    let clusters = hub.clusters(3).await;
+    let [cluster, host, other] = &clusters[..] else {
+        panic!("three clusters are expected");
+    };
+    let hosted_by = |name: &str| json!({"metadata": {"annotations": {"addon.open-cluster-management.io/hosting-cluster-name": name}}});
+    hub.patch(&hub.managed_cluster(cluster), hosted_by(host))
+        .await;
+    let _managing = hub.start().await;
+    let mut there = deployment();
+    there["metadata"]["annotations"] =
+        json!({"addon.open-cluster-management.io/hosted-manifest-location": "hosting"});
+    let manifests = json!([config_map("one"), there]);
+    hub.deploy(&clusters[..1], manifests, all_at_once()).await;
+    let here = hub.has_text(cluster, "one").await;
+    let kinds = |work: &Value| {
+        work["spec"]["workload"]["manifests"]
+            .as_array()
+            .map(Vec::len)
+    };
+    assert_eq!(kinds(&here), Some(1), "{here}");
+    let name = format!("addon-{}-deploy-hosting-{cluster}-0", hub.named("a"));
+    let hosted = once(&hub.admin, &hub.work(host, &name), "hosted", |_| true).await;
+    assert_eq!(hosted["metadata"]["ownerReferences"], Value::Null);
+    assert_eq!(
+        hosted["spec"]["workload"]["manifests"][0]["kind"],
+        "Deployment"
+    );
+    hub.report(&hub.work(host, &name), true, json!([])).await;
+    hub.condition(
+        cluster,
+        "a",
+        "HostingManifestApplied",
+        "True AddonManifestApplied",
+    )
+    .await;
+    hub.condition(
+        cluster,
+        "a",
+        "HostingClusterValidity",
+        "True HostingClusterValid",
+    )
+    .await;
+    // Another cluster hosts it, which does not exist any more later.
+    hub.patch(&hub.on(cluster, "a"), hosted_by(other)).await;
+    hub.gone(&hub.work(host, &name)).await;
+    once(&hub.admin, &hub.work(other, &name), "hosted", |_| true).await;
+    hub.delete(&hub.managed_cluster(other)).await;
+    hub.gone(&hub.work(other, &name)).await;
+    hub.condition(
+        cluster,
+        "a",
+        "HostingClusterValidity",
+        "False HostingClusterInvalid",
+    )
+    .await;
+    hub.patch(&hub.on(cluster, "a"), hosted_by(host)).await;
+    once(&hub.admin, &hub.work(host, &name), "hosted", |_| true).await;
+    hub.select("p", &[]).await;
+    hub.delete(&hub.on(cluster, "a")).await;
+    hub.gone(&hub.work(host, &name)).await;
+    hub.gone(&hub.on(cluster, "a")).await;
 }

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::*;
 use crate::config::{Configs, Stored};
+use crate::template;
 
 const HASH: &str = "h";
 
@@ -22,6 +23,7 @@ fn now() -> Now {
 struct Play {
     on: Value,
     managed: Option<Cluster>,
+    hosting: Hosting<'static>,
     configs: Configs,
     works: Vec<Work>,
     done: Vec<Part>,
@@ -55,6 +57,7 @@ impl Play {
                 available: Some("True".to_owned()),
                 ..Cluster::default()
             }),
+            hosting: Hosting::Own,
             configs: Configs::default(),
             works: Vec::new(),
             done: Vec::new(),
@@ -84,13 +87,16 @@ impl Play {
         let made = match (&source, source.template()) {
             (Source::Broken(why), _) => Err(why.clone()),
             (_, None) => Err("held".to_owned()),
-            (_, Some(template)) => Made::of(&template::Request {
-                addon: "x",
-                cluster: "c1",
-                template,
-                config: None,
-                image_registries: None,
-            })
+            (_, Some(template)) => Made::of(
+                &template::Request {
+                    addon: "x",
+                    cluster: "c1",
+                    template,
+                    config: None,
+                    image_registries: None,
+                },
+                self.hosting.is_other(),
+            )
             .map(|(made, _)| made),
         };
         let works: Vec<_> = self.works.iter().collect();
@@ -98,6 +104,7 @@ impl Play {
             addon: "x",
             cluster: "c1",
             managed: self.managed.as_ref(),
+            hosting: self.hosting,
             on: &on,
             source: &source,
             made: Some(made.as_ref().map_err(String::as_str)),
@@ -173,6 +180,10 @@ fn with_hook() -> Value {
 
 /// A work that reports this.
 fn work(name: &str, applied: Option<&str>, job: Option<&str>) -> Work {
+    work_in("c1", name, applied, job)
+}
+
+fn work_in(namespace: &str, name: &str, applied: Option<&str>, job: Option<&str>) -> Work {
     let conditions: Vec<_> = (applied.into_iter())
         .flat_map(|it| [said("Applied", it, "R"), said("Available", it, "R")])
         .collect();
@@ -181,8 +192,10 @@ fn work(name: &str, applied: Option<&str>, job: Option<&str>) -> Work {
     let object = json!({
         "apiVersion": "work.open-cluster-management.io/v1", "kind": "ManifestWork",
         "metadata": {
-            "name": name, "namespace": "c1", "uid": "w", "creationTimestamp": "2026-05-31T00:00:00Z",
-            "labels": {"open-cluster-management.io/addon-name": "x"},
+            "name": name, "namespace": namespace, "uid": "w", "creationTimestamp": "2026-05-31T00:00:00Z",
+            "labels": {
+                "open-cluster-management.io/addon-name": "x", "open-cluster-management.io/addon-namespace": "c1",
+            },
         },
         "spec": {},
         "status": {"conditions": conditions, "resourceStatus": {"manifests": [{
@@ -392,4 +405,138 @@ fn a_cluster_that_is_being_deleted_gets_nothing_but_its_hooks() {
     assert_eq!(with.step(), "metadata, 1 finalizers");
     with.managed = managed();
     assert_eq!(with.step(), "make Some(Hooks)");
+}
+
+/// A ConfigMap and a hook on the cluster, and the same on the one that hosts the agent.
+fn hosted() -> Value {
+    let mut all = Vec::new();
+    for (location, suffix) in [("managed", ""), ("hosting", "-hosted")] {
+        for mut object in with_hook().as_array().unwrap().clone() {
+            let key = "addon.open-cluster-management.io/hosted-manifest-location";
+            object["metadata"]["annotations"][key] = json!(location);
+            let name = object["metadata"]["name"].as_str().unwrap().to_owned();
+            object["metadata"]["name"] = json!(name + suffix);
+            all.push(object);
+        }
+    }
+    json!(all)
+}
+
+#[test]
+fn a_hosted_add_on_is_on_both_clusters_and_leaves_both() {
+    let mut play = Play::new(&hosted());
+    play.hosting = Hosting::By("h");
+    let mut play = play.registered();
+    for count in 1..=3 {
+        assert_eq!(play.step(), format!("metadata, {count} finalizers"));
+    }
+    assert_eq!(play.step(), "make Some(Deploy)");
+    play.done.push(Part::Deploy);
+    assert_eq!(play.step(), "make Some(HostedDeploy)");
+    play.done.push(Part::HostedDeploy);
+    let own = work("addon-x-deploy-0", Some("True"), None);
+    let hosted = |status| work_in("h", "addon-x-deploy-hosting-c1-0", Some(status), None);
+    play.works = vec![own.clone(), hosted("False")];
+    assert_eq!(play.step(), "report");
+    assert!(play.condition("ManifestApplied").starts_with("True"));
+    assert_eq!(
+        play.condition("HostingManifestApplied"),
+        "False AddonManifestAppliedFailed: failed to apply the manifests of addon"
+    );
+    assert_eq!(
+        play.condition("HostingClusterValidity"),
+        "True HostingClusterValid: hosting cluster h is a managed cluster of the hub"
+    );
+    play.works = vec![own, hosted("True")];
+    assert_eq!(play.step(), "report");
+    assert!(play.condition("Available").starts_with("True"));
+
+    play.delete();
+    assert_eq!(play.step(), "make Some(Hooks)");
+    play.done.push(Part::Hooks);
+    let complete = Some("JobComplete");
+    play.works
+        .push(work("addon-x-pre-delete", Some("True"), complete));
+    assert_eq!(play.step(), "report");
+    assert_eq!(play.step(), "metadata, 2 finalizers");
+    assert_eq!(play.step(), "make Some(HostedHooks)");
+    play.done.push(Part::HostedHooks);
+    let mut ran = work_in("h", "addon-x-pre-delete-hosting-c1", Some("True"), complete);
+    let reported = ran.reported.status.as_mut().unwrap();
+    reported.resource_status.manifests[0].resource_meta.name = "j-hosted".to_owned();
+    play.works.push(ran);
+    assert_eq!(play.step(), "report");
+    assert_eq!(play.step(), "metadata, 1 finalizers");
+    for name in [
+        "addon-x-deploy-hosting-c1-0",
+        "addon-x-pre-delete-hosting-c1",
+    ] {
+        let why = "the add-on on the hosted cluster is being deleted";
+        assert_eq!(play.step(), format!("delete {name}: {why}"));
+        play.works
+            .retain(|it| it.reported.metadata.name.as_deref() != Some(name));
+    }
+    assert_eq!(play.step(), "metadata, 0 finalizers");
+    assert_eq!(play.step(), "nothing");
+}
+
+#[test]
+fn a_cluster_that_hosts_an_add_on_no_more_loses_it() {
+    for (sentence, hosting, validity) in [
+        ("it is to be on its own", Hosting::Own, ""),
+        (
+            "by another one",
+            Hosting::By("other"),
+            "True HostingClusterValid",
+        ),
+        (
+            "the cluster is gone",
+            Hosting::Missing("h"),
+            "False HostingClusterInvalid",
+        ),
+    ] {
+        let mut play = Play::new(&config_map());
+        play.hosting = Hosting::By("h");
+        let mut play = play.registered();
+        assert_eq!(play.step(), "metadata, 1 finalizers");
+        play.hosting = hosting;
+        play.works = vec![work_in(
+            "h",
+            "addon-x-deploy-hosting-c1-0",
+            Some("True"),
+            None,
+        )];
+        assert_eq!(
+            play.step(),
+            "delete addon-x-deploy-hosting-c1-0: its cluster does not host the agent of the add-on",
+            "{sentence}"
+        );
+        play.works = vec![work("addon-x-deploy-0", Some("True"), None)];
+        if hosting != Hosting::By("other") {
+            assert_eq!(play.step(), "metadata, 0 finalizers", "{sentence}");
+        }
+        play.done = vec![Part::Deploy, Part::HostedDeploy];
+        assert_eq!(play.step(), "report");
+        let found = play.condition("HostingClusterValidity");
+        assert!(found.starts_with(validity), "{sentence}: {found}");
+        assert_eq!(found.is_empty(), validity.is_empty(), "{sentence}: {found}");
+    }
+}
+
+#[test]
+fn hooks_of_a_host_that_is_gone_are_not_waited_for() {
+    let mut play = Play::new(&hosted());
+    play.hosting = Hosting::By("h");
+    let mut play = play.registered();
+    for count in 1..=3 {
+        assert_eq!(play.step(), format!("metadata, {count} finalizers"));
+    }
+    play.on["metadata"]["finalizers"] = json!([
+        "addon.open-cluster-management.io/hosting-addon-pre-delete",
+        "addon.open-cluster-management.io/hosting-manifests-cleanup",
+    ]);
+    play.delete();
+    play.hosting = Hosting::Missing("h");
+    assert_eq!(play.step(), "metadata, 1 finalizers");
+    assert_eq!(play.step(), "metadata, 0 finalizers");
 }

@@ -75,6 +75,13 @@ impl OnCluster {
         })
     }
 
+    /// The cluster that is to host the agent, if it is another one.
+    #[must_use]
+    pub fn hosting(&self) -> Option<&str> {
+        let name = self.annotations.get(labels::ADDON_HOSTING_CLUSTER)?;
+        Some(name.as_str()).filter(|it| !it.is_empty())
+    }
+
     /// Returns whether the objects differ in more than their version.
     #[must_use]
     pub fn differs(&self, other: &Self) -> bool {

@@ -161,7 +161,7 @@ fn an_addon_is_available_if_its_workloads_are() {
         ),
     ] {
         let works: Vec<_> = work.iter().collect();
-        let workloads = Workloads::of(&objects);
+        let workloads = Workloads::of(objects.iter());
         let facts = Facts {
             addon: "x",
             cluster_available: Some("True"),

@@ -23,6 +23,10 @@ pub const PRE_DELETE_FINALIZER: &str = "addon.open-cluster-management.io/addon-p
 pub const HOSTING_PRE_DELETE_FINALIZER: &str =
     "addon.open-cluster-management.io/hosting-addon-pre-delete";
 
+/// The finalizer of a ManagedClusterAddOn with manifests on the cluster that hosts its agent.
+pub const HOSTING_MANIFESTS_FINALIZER: &str =
+    "addon.open-cluster-management.io/hosting-manifests-cleanup";
+
 /// How long after the work of the hooks was made a failed hook is tried again, at the earliest.
 pub const TRY_AGAIN: SignedDuration = SignedDuration::from_mins(5);
 
@@ -41,10 +45,6 @@ const FORMER_FINALIZERS: [&str; 3] = [
 pub struct Facts<'a> {
     /// The hooks. `None` if they are not known, as the template cannot be rendered.
     pub hooks: Option<&'a Hooks>,
-    /// The ManagedClusterAddOn, or its cluster, is being deleted.
-    pub is_deleting: bool,
-    /// The ManagedClusterAddOn has the finalizer for these hooks.
-    pub has_finalizer: bool,
     /// The work of the hooks, if it exists.
     pub work: Option<&'a ManifestWork>,
     /// The time.
@@ -58,11 +58,7 @@ pub struct Hooks(Vec<Key>);
 /// What is to be done about the hooks.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
-    /// Nothing: there are no hooks, or it is not their time.
-    Nothing,
-    /// Add the finalizer, before anything is deployed.
-    AddFinalizer,
-    /// Remove the finalizer: there are no hooks any more.
+    /// Remove the finalizer: there are no hooks.
     RemoveFinalizer,
     /// The work of the hooks should be as [`super::layout`] says. The deployed works stay.
     Run(Box<Condition>),
@@ -82,7 +78,7 @@ enum State {
     Failed,
 }
 
-/// Decides about the hooks of an add-on. `generation`: that of the ManagedClusterAddOn, for the condition.
+/// Decides about the hooks of an add-on that is being deleted, or whose cluster is. `generation`: that of the ManagedClusterAddOn, for the condition.
 #[must_use]
 pub fn decide(facts: &Facts<'_>, generation: Option<i64>) -> Step {
     let condition = |status: &str, reason: &str, message: String| {
@@ -97,19 +93,12 @@ pub fn decide(facts: &Facts<'_>, generation: Option<i64>) -> Step {
     };
     let not_complete = |message: String| condition(FALSE, "HookManifestIsNotCompleted", message);
     let Some(hooks) = facts.hooks else {
-        if !(facts.is_deleting && facts.has_finalizer) {
-            return Step::Nothing;
-        }
         // Without the template nobody knows whether the hooks ran: to remove the finalizer would skip them.
         let message = "the hooks are not known, as the template of the add-on cannot be rendered";
         return Step::Wait(not_complete(message.to_owned()), None);
     };
-    match (hooks.0.is_empty(), facts.is_deleting, facts.has_finalizer) {
-        (true, _, true) => return Step::RemoveFinalizer,
-        (false, false, false) => return Step::AddFinalizer,
-        // The API server takes no finalizer on an object that is being deleted.
-        (true, _, false) | (false, false, true) | (false, true, false) => return Step::Nothing,
-        (false, true, true) => {}
+    if hooks.is_empty() {
+        return Step::RemoveFinalizer;
     }
     let Some(work) = facts.work else {
         return Step::Run(not_complete("the hooks are to be run".to_owned()));
@@ -174,6 +163,11 @@ impl Hooks {
     pub fn of(objects: &[Rendered]) -> Self {
         let objects = objects.iter().filter_map(|it| it.object.as_object());
         Self(objects.map(Key::of).collect())
+    }
+
+    /// Returns whether there are none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 }
 

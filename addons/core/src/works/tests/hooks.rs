@@ -71,8 +71,6 @@ fn condition(type_: &str, generation: i64) -> Condition {
 fn decided(work: Option<&ManifestWork>, now: Timestamp) -> Step {
     let facts = Facts {
         hooks: Some(&hooks()),
-        is_deleting: true,
-        has_finalizer: true,
         work,
         now,
     };
@@ -98,57 +96,13 @@ fn words(step: &Step) -> (&'static str, String) {
 }
 
 #[test]
-fn the_finalizer_is_there_while_there_are_hooks() {
-    let (some, none) = (hooks(), Hooks::default());
-    for (sentence, hooks, is_deleting, has_finalizer, expected) in [
-        ("38: hooks", Some(&some), false, false, Step::AddFinalizer),
-        (
-            "hooks, with finalizer",
-            Some(&some),
-            false,
-            true,
-            Step::Nothing,
-        ),
-        ("no hooks", Some(&none), false, false, Step::Nothing),
-        (
-            "no hooks any more",
-            Some(&none),
-            false,
-            true,
-            Step::RemoveFinalizer,
-        ),
-        (
-            "no hooks at the end",
-            Some(&none),
-            true,
-            true,
-            Step::RemoveFinalizer,
-        ),
-        (
-            "too late for a finalizer",
-            Some(&some),
-            true,
-            false,
-            Step::Nothing,
-        ),
-        ("unknown hooks", None, false, true, Step::Nothing),
-        (
-            "unknown hooks without finalizer",
-            None,
-            true,
-            false,
-            Step::Nothing,
-        ),
-    ] {
-        let facts = Facts {
-            hooks,
-            is_deleting,
-            has_finalizer,
-            work: None,
-            now: made_at(),
-        };
-        assert_eq!(decide(&facts, None), expected, "{sentence}");
-    }
+fn without_hooks_the_finalizer_goes() {
+    let facts = Facts {
+        hooks: Some(&Hooks::default()),
+        work: None,
+        now: made_at(),
+    };
+    assert_eq!(decide(&facts, None), Step::RemoveFinalizer);
 }
 
 #[test]
@@ -254,8 +208,6 @@ fn a_hook_that_failed_is_tried_again_after_a_while() {
 fn hooks_that_are_not_known_are_not_skipped() {
     let facts = Facts {
         hooks: None,
-        is_deleting: true,
-        has_finalizer: true,
         work: None,
         now: made_at(),
     };
