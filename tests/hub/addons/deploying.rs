@@ -339,7 +339,8 @@ async fn a_hosted_add_on_leaves_the_cluster_that_hosts_it() {
     )
     .await;
     // Another cluster hosts it, which does not exist any more later.
-    hub.patch(&hub.on(cluster, "a"), hosted_by(other)).await;
+    hub.patch(&hub.managed_cluster(cluster), hosted_by(other))
+        .await;
     hub.gone(&hub.work(host, &name)).await;
     once(&hub.admin, &hub.work(other, &name), "hosted", |_| true).await;
     hub.delete(&hub.managed_cluster(other)).await;
@@ -351,7 +352,8 @@ async fn a_hosted_add_on_leaves_the_cluster_that_hosts_it() {
         "False HostingClusterInvalid",
     )
     .await;
-    hub.patch(&hub.on(cluster, "a"), hosted_by(host)).await;
+    hub.patch(&hub.managed_cluster(cluster), hosted_by(host))
+        .await;
     once(&hub.admin, &hub.work(host, &name), "hosted", |_| true).await;
     hub.select("p", &[]).await;
     hub.delete(&hub.on(cluster, "a")).await;
