@@ -21,6 +21,14 @@ pub enum Webhook {
     ValidateWork,
     /// Decides writes of ManifestWorkReplicaSets. OCM has the path, and registers nothing for it.
     ValidateReplicaSet,
+    /// Checks AddOnTemplates. OCM has no such webhook, nor the next ones.
+    ValidateTemplate,
+    /// Checks AddOnDeploymentConfigs.
+    ValidateDeploymentConfig,
+    /// Checks ClusterManagementAddOns.
+    ValidateManagementAddOn,
+    /// Checks ManagedClusterAddOns.
+    ValidateClusterAddOn,
 }
 
 /// What a webhook is called for, and where.
@@ -34,11 +42,14 @@ struct Identity {
     is_namespaced: bool,
 }
 
+/// The version of the add-on API in which the API server stores the objects, and which every hub serves.
+const ADDONS: &str = "v1alpha1";
+
 // === impl Webhook ===
 
 impl Webhook {
     /// All webhooks.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 12] = [
         Self::MutateCluster,
         Self::ValidateCluster,
         Self::ValidateClusterSet,
@@ -47,6 +58,10 @@ impl Webhook {
         Self::ValidatePlacement,
         Self::ValidateWork,
         Self::ValidateReplicaSet,
+        Self::ValidateTemplate,
+        Self::ValidateDeploymentConfig,
+        Self::ValidateManagementAddOn,
+        Self::ValidateClusterAddOn,
     ];
 
     /// The only place that has the identity of a webhook: routes, registrations, reviews and messages use it.
@@ -122,6 +137,42 @@ impl Webhook {
                 version: "v1alpha1",
                 kind: "ManifestWorkReplicaSet",
                 resource: groups::MANIFEST_WORK_REPLICA_SETS,
+                is_namespaced: true,
+            },
+            Self::ValidateTemplate => &Identity {
+                path: "/validate-addon-open-cluster-management-io-v1alpha1-addontemplate",
+                mutates: false,
+                group: groups::ADDON,
+                version: ADDONS,
+                kind: "AddOnTemplate",
+                resource: groups::ADDON_TEMPLATES,
+                is_namespaced: false,
+            },
+            Self::ValidateDeploymentConfig => &Identity {
+                path: "/validate-addon-open-cluster-management-io-v1alpha1-addondeploymentconfig",
+                mutates: false,
+                group: groups::ADDON,
+                version: ADDONS,
+                kind: "AddOnDeploymentConfig",
+                resource: groups::ADDON_DEPLOYMENT_CONFIGS,
+                is_namespaced: true,
+            },
+            Self::ValidateManagementAddOn => &Identity {
+                path: "/validate-addon-open-cluster-management-io-v1alpha1-clustermanagementaddon",
+                mutates: false,
+                group: groups::ADDON,
+                version: ADDONS,
+                kind: "ClusterManagementAddOn",
+                resource: groups::CLUSTER_MANAGEMENT_ADDONS,
+                is_namespaced: false,
+            },
+            Self::ValidateClusterAddOn => &Identity {
+                path: "/validate-addon-open-cluster-management-io-v1alpha1-managedclusteraddon",
+                mutates: false,
+                group: groups::ADDON,
+                version: ADDONS,
+                kind: "ManagedClusterAddOn",
+                resource: groups::MANAGED_CLUSTER_ADDONS,
                 is_namespaced: true,
             },
         }

@@ -64,6 +64,10 @@ manifests! {
     PLACEMENT_VALIDATORS = "registrations/placements/placementvalidators.yaml";
     WORK_VALIDATORS = "registrations/manifestworkvalidators.yaml";
     REPLICA_SET_VALIDATORS = "registrations/manifestworkreplicasets/manifestworkreplicasetvalidators.yaml";
+    ADDON_TEMPLATE_VALIDATORS = "registrations/addons/addontemplatevalidators.yaml";
+    ADDON_CONFIG_VALIDATORS = "registrations/addons/addondeploymentconfigvalidators.yaml";
+    MANAGEMENT_ADDON_VALIDATORS = "registrations/addons/clustermanagementaddonvalidators.yaml";
+    CLUSTER_ADDON_VALIDATORS = "registrations/addons/managedclusteraddonvalidators.yaml";
 
     POLICIES = "policies/policies.yaml";
     POLICIES_WITH_WEBHOOK = "policies/with-webhook/policies.yaml";

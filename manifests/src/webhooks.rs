@@ -267,6 +267,46 @@ webhooks! {
             },
         }),
     };
+    /// Checks AddOnTemplates. OCM has no such webhook, nor the next ones.
+    VALIDATE_TEMPLATE = ValidateTemplate {
+        name: "addontemplatevalidators.admission.addon.open-cluster-management.io",
+        manifest: files::ADDON_TEMPLATE_VALIDATORS,
+        missing: Missing {
+            is_fault: false,
+            effect: "templates that no cluster can have are not refused",
+        },
+        probe: None,
+    };
+    /// Checks AddOnDeploymentConfigs.
+    VALIDATE_DEPLOYMENT_CONFIG = ValidateDeploymentConfig {
+        name: "addondeploymentconfigvalidators.admission.addon.open-cluster-management.io",
+        manifest: files::ADDON_CONFIG_VALIDATORS,
+        missing: Missing {
+            is_fault: false,
+            effect: "configs that cannot be used are not refused",
+        },
+        probe: None,
+    };
+    /// Checks ClusterManagementAddOns.
+    VALIDATE_MANAGEMENT_ADDON = ValidateManagementAddOn {
+        name: "clustermanagementaddonvalidators.admission.addon.open-cluster-management.io",
+        manifest: files::MANAGEMENT_ADDON_VALIDATORS,
+        missing: Missing {
+            is_fault: false,
+            effect: "configs of a kind that an add-on does not support are not refused",
+        },
+        probe: None,
+    };
+    /// Checks ManagedClusterAddOns.
+    VALIDATE_CLUSTER_ADDON = ValidateClusterAddOn {
+        name: "managedclusteraddonvalidators.admission.addon.open-cluster-management.io",
+        manifest: files::CLUSTER_ADDON_VALIDATORS,
+        missing: Missing {
+            is_fault: false,
+            effect: "a config of a kind that an add-on does not support gives no warning",
+        },
+        probe: None,
+    };
 }
 
 /// The webhook that is served under a path.

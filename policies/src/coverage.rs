@@ -16,7 +16,7 @@ pub struct NotInCel {
 }
 
 /// What no policy covers.
-pub const NOT_IN_CEL: [NotInCel; 21] = [
+pub const NOT_IN_CEL: [NotInCel; 26] = [
     NotInCel {
         what: "acceptance while the cluster's namespace is terminating",
         reason: Some(Reason::NamespaceTerminating),
@@ -143,6 +143,36 @@ pub const NOT_IN_CEL: [NotInCel; 21] = [
         why: "no policy guards the work API",
         in_webhook: false,
     },
+    NotInCel {
+        what: "AddOnTemplates that cannot be rendered",
+        reason: Some(Reason::AddonTemplate),
+        why: "no policy guards the add-on API; the controller reports the mistake in a condition of each ManagedClusterAddOn",
+        in_webhook: false,
+    },
+    NotInCel {
+        what: "AddOnDeploymentConfigs with a container ID or a CA bundle that cannot be read",
+        reason: Some(Reason::AddonDeploymentConfig),
+        why: "no policy guards the add-on API; the controller reports the mistake in a condition of each ManagedClusterAddOn",
+        in_webhook: false,
+    },
+    NotInCel {
+        what: "configs of ClusterManagementAddOns of a kind that the add-on does not support",
+        reason: Some(Reason::AddonConfigs),
+        why: "no policy guards the add-on API; such a config has no effect",
+        in_webhook: false,
+    },
+    NotInCel {
+        what: "fields of the add-on API with another type",
+        reason: Some(Reason::AddonField),
+        why: "no policy guards the add-on API; the API server checks the types of fields",
+        in_webhook: false,
+    },
+    NotInCel {
+        what: "warnings of the add-on API",
+        reason: None,
+        why: "no policy guards the add-on API",
+        in_webhook: false,
+    },
 ];
 
 /// Where the answers of policies and of the gate differ, as sentences for the documentation.
@@ -213,7 +243,11 @@ mod tests {
             | Reason::ExecuteAs
             | Reason::PlacementRef
             | Reason::RolloutStrategy
-            | Reason::WorkField => return None,
+            | Reason::WorkField
+            | Reason::AddonTemplate
+            | Reason::AddonDeploymentConfig
+            | Reason::AddonConfigs
+            | Reason::AddonField => return None,
         })
     }
 

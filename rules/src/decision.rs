@@ -137,6 +137,14 @@ pub enum Reason {
     RolloutStrategy,
     /// A field of a ManifestWork or a ManifestWorkReplicaSet cannot be read.
     WorkField,
+    /// An AddOnTemplate cannot be rendered.
+    AddonTemplate,
+    /// An AddOnDeploymentConfig has a part that cannot be used.
+    AddonDeploymentConfig,
+    /// A ClusterManagementAddOn has a config of a kind that it does not support.
+    AddonConfigs,
+    /// A field of an object of the add-on API cannot be read.
+    AddonField,
 }
 
 /// Audit annotations of a decision, as the API server writes them to its audit log (it puts the webhook's name before
@@ -255,7 +263,7 @@ impl Fault {
 
 impl Reason {
     /// All reasons.
-    pub const ALL: [Self; 35] = [
+    pub const ALL: [Self; 39] = [
         Self::ClusterName,
         Self::ReservedName,
         Self::ClientConfigUrl,
@@ -291,6 +299,10 @@ impl Reason {
         Self::PlacementRef,
         Self::RolloutStrategy,
         Self::WorkField,
+        Self::AddonTemplate,
+        Self::AddonDeploymentConfig,
+        Self::AddonConfigs,
+        Self::AddonField,
     ];
 
     /// Returns the value of metric labels, log fields and audit annotations.
@@ -331,6 +343,10 @@ impl Reason {
             Self::PlacementRef => "placement-ref",
             Self::RolloutStrategy => "rollout-strategy",
             Self::WorkField => "work-field",
+            Self::AddonTemplate => "addon-template",
+            Self::AddonDeploymentConfig => "addon-deployment-config",
+            Self::AddonConfigs => "addon-configs",
+            Self::AddonField => "addon-field",
         }
     }
 }

@@ -13,6 +13,7 @@
 //! - Facts that the requester could forge come from the stored object, not from the submitted one: for example, that the
 //!   object is being deleted.
 
+mod addon;
 mod answers;
 mod binding;
 mod ca_bundle;
@@ -34,6 +35,9 @@ pub mod sentences;
 pub mod url;
 mod work;
 
+pub use addon::{
+    ValidateClusterAddOn, ValidateDeploymentConfig, ValidateManagementAddOn, ValidateTemplate,
+};
 pub use answers::{Answer, Answers, Namespace};
 pub use binding::ValidateBinding;
 pub use case::{Case, Rules};

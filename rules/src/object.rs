@@ -7,6 +7,7 @@
 //! The memory of a review is bounded whatever it contains: a list is kept up to a limit, and further items are only
 //! counted ([`List`]). Errors do not quote long text.
 
+mod addon;
 mod collection;
 mod counted;
 mod list;
@@ -22,6 +23,8 @@ use berth_api::labels;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, MapAccess};
 
+pub use addon::{AddOnObject, MOST_CHECKED_MANIFESTS, MOST_CHECKED_VALUES, MOST_MANIFEST_VALUES};
+pub(crate) use addon::{ManagementSpec, OnClusterSpec, Unchecked};
 pub use collection::{Entries, Items, Map, Sequence};
 pub use list::LONGEST_LIST;
 pub use list::{Compared, List};

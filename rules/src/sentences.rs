@@ -3,6 +3,7 @@
 //! A denial begins with OCM's exact sentence, because scripts match on it. Then it states what is missing and how to check
 //! it. The message of an open decision states that it is not a denial.
 
+pub(crate) mod addons;
 pub mod faults;
 pub mod warnings;
 pub mod works;

@@ -7,6 +7,7 @@ mod relay;
 mod sentences;
 
 mod acceptance;
+mod addons;
 mod applied;
 mod bindings;
 mod certificate_requests;

@@ -7,6 +7,7 @@ use std::process::{Command, ExitStatus};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use berth_manifests::{is_converted, serve_what_is_stored};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::sync::OnceCell;
@@ -49,6 +50,7 @@ impl Guarded<&'static Cluster> {
                 let [works, replica_sets] = berth_manifests::files::WORK_CRDS;
                 let crds = [placements, works.path, replica_sets.path];
                 cluster.apply_manifests(&crds).await;
+                cluster.apply(&addon_crds()).await;
                 cluster.apply(&stored_before_the_gate()).await;
                 let gate = RunningGate::start(cluster, &[]).await;
                 register(cluster, &gate.url(), &gate.ca_pem()).await;
@@ -205,6 +207,16 @@ fn managed(what: &str, kubeconfig: &Path, flags: &[&str]) -> Command {
         .args(serving)
         .args(flags);
     command
+}
+
+/// The CRDs of add-ons. No webhook converts them, so only the version that is stored is served.
+fn addon_crds() -> Vec<Value> {
+    let all = berth_manifests::files::ADDON_CRDS;
+    let mut all: Vec<_> = all.iter().flat_map(|it| it.documents()).collect();
+    for definition in all.iter_mut().filter(|it| is_converted(it)) {
+        serve_what_is_stored(definition);
+    }
+    all
 }
 
 /// See [`Guarded::developer`].

@@ -6,6 +6,8 @@ use serde_json::{Value, json};
 pub const CLUSTER_GROUP: &str = "cluster.open-cluster-management.io";
 /// The group of ManifestWorks.
 pub const WORK_GROUP: &str = "work.open-cluster-management.io";
+/// The group of add-ons.
+pub const ADDON_GROUP: &str = "addon.open-cluster-management.io";
 /// The group of the permission to accept.
 pub const REGISTER_GROUP: &str = "register.open-cluster-management.io";
 /// The label that names a cluster's set.
@@ -89,6 +91,31 @@ pub fn replica_set(name: &str, template: Value) -> Value {
     })
 }
 
+/// An object of the add-on API, in the version that is stored: its kind and name, and in the namespace `default` if it has one.
+pub fn addon((kind, name): (&str, &str), spec: Value) -> Value {
+    let mut object = json!({
+        "apiVersion": format!("{ADDON_GROUP}/v1alpha1"),
+        "kind": kind,
+        "metadata": { "name": name },
+        "spec": spec,
+    });
+    if matches!(kind, "AddOnDeploymentConfig" | "ManagedClusterAddOn") {
+        object["metadata"]["namespace"] = "default".into();
+    }
+    object
+}
+
+/// The spec of an AddOnTemplate with a ConfigMap that has this text.
+pub fn template(text: &str) -> Value {
+    let manifest = json!({
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": { "name": "a", "namespace": "default" },
+        "data": { "k": text },
+    });
+    json!({ "addonName": "a", "agentSpec": { "workload": { "manifests": [manifest] } } })
+}
+
 /// A Namespace.
 pub fn namespace(name: &str) -> Value {
     json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } })
@@ -104,6 +131,8 @@ pub fn stored_before_the_gate() -> Vec<Value> {
     for by in ["kube", "kubectl"] {
         let negative = json!({ "numberOfClusters": -1 });
         objects.push(placement(&format!("faulty.{by}"), negative));
+        let name = format!("faulty.{by}");
+        objects.push(addon(("AddOnTemplate", &name), template("{{A")));
         for name in ["faulty", "leaving"] {
             let empty = json!({ "workload": { "manifests": [] }, "executor": {} });
             let mut work = work(&format!("{name}.{by}"), empty);

@@ -317,9 +317,10 @@ impl Written {
 
 /// The message with which an API server passes a denial on.
 fn denial(webhook: &str, lines: &[&str]) -> String {
-    let group = match webhook.starts_with("manifestwork") {
-        true => "work",
-        false => "cluster",
+    let group = match webhook {
+        _ if webhook.contains("addon") => "addon",
+        _ if webhook.starts_with("manifestwork") => "work",
+        _ => "cluster",
     };
     format!(
         "admission webhook \"{webhook}.admission.{group}.open-cluster-management.io\" denied the request: {}",

@@ -275,6 +275,11 @@ impl<'a> Manifests<'a> {
         &self.texts
     }
 
+    /// Returns the number of all, beyond the limit, too.
+    pub(crate) fn number(&self) -> usize {
+        self.number
+    }
+
     /// Returns true if the list is empty or missing.
     pub(crate) fn is_empty(&self) -> bool {
         self.number == 0

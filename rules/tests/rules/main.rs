@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod addons;
 mod other_kinds;
 mod placements;
 mod size;

@@ -92,9 +92,9 @@ const CERTIFICATES: &[(&str, &str)] = &[
         "  verbs: [get, list, watch{{ if ne $.Values.mode \"policies-with-webhook\" }}, patch{{ end }}]\n",
     ),
     (
-        "  - manifestworkreplicasetvalidators.admission.work.open-cluster-management.io\n  verbs: [get, list, watch{{ if ne \
+        "  - managedclusteraddonvalidators.admission.addon.open-cluster-management.io\n  verbs: [get, list, watch{{ if ne \
          $.Values.mode \"policies-with-webhook\" }}, patch{{ end }}]\n",
-        "  - manifestworkreplicasetvalidators.admission.work.open-cluster-management.io\n  verbs: [get, list, watch{{ if ne \
+        "  - managedclusteraddonvalidators.admission.addon.open-cluster-management.io\n  verbs: [get, list, watch{{ if ne \
          $.Values.mode \"policies-with-webhook\" }}, patch{{ end }}]\n{{- if eq $.Values.mode \"policies-with-webhook\" }}\n- \
          apiGroups: [admissionregistration.k8s.io]\n  resources: [validatingwebhookconfigurations]\n  resourceNames: \
          [managedclustervalidators.admission.cluster.open-cluster-management.io]\n  verbs: [patch]\n{{- end }}\n",
@@ -275,6 +275,10 @@ pub(super) fn hub() -> Vec<(String, String)> {
             files::PLACEMENT_VALIDATORS,
             files::WORK_VALIDATORS,
             files::REPLICA_SET_VALIDATORS,
+            files::ADDON_TEMPLATE_VALIDATORS,
+            files::ADDON_CONFIG_VALIDATORS,
+            files::MANAGEMENT_ADDON_VALIDATORS,
+            files::CLUSTER_ADDON_VALIDATORS,
         ]
         .map(registration),
     );

@@ -134,6 +134,7 @@ fn executor() -> Value {
 fn entries() -> Vec<Entry> {
     let mut entries = entries_of_clusters();
     entries.extend(entries_of_works());
+    entries.extend(entries_of_addons());
     entries
 }
 
@@ -296,6 +297,84 @@ fn entries_of_works() -> Vec<Entry> {
             old: None,
             new: work("web", one_manifest("manifestConfigs", json!("all"))),
             why: "A field has another type than in the API, or a string is longer than 64 KiB.",
+            remedy: "Correct the field.",
+        },
+    ]
+}
+
+fn of_addon(kind: &str, name: &str, spec: Value) -> Value {
+    json!({
+        "apiVersion": "addon.open-cluster-management.io/v1alpha1",
+        "kind": kind,
+        "metadata": { "name": name, "namespace": "team" },
+        "spec": spec,
+    })
+}
+
+fn entries_of_addons() -> Vec<Entry> {
+    vec![
+        Entry {
+            reason: Reason::AddonTemplate.as_str(),
+            title: "The AddOnTemplate cannot be rendered",
+            webhook: Webhook::ValidateTemplate,
+            old: None,
+            new: of_addon(
+                "AddOnTemplate",
+                "web",
+                json!({ "addonName": "web", "agentSpec": { "workload": { "manifests": [
+                    { "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "a", "namespace": "app" }, "data": { "k": "{{CLUSTER_NAME" } },
+                    { "apiVersion": "v1", "kind": "Secret", "metadata": { "namespace": "app" } },
+                    "no object",
+                ] } } }),
+            ),
+            why: "No cluster could have the add-on. OCM's add-on manager ends when a template has a `{{` without `}}`. `berth addon \
+                  render` shows what a template is on a cluster.",
+            remedy: "Correct the template.",
+        },
+        Entry {
+            reason: Reason::AddonDeploymentConfig.as_str(),
+            title: "The AddOnDeploymentConfig cannot be used",
+            webhook: Webhook::ValidateDeploymentConfig,
+            old: None,
+            new: of_addon(
+                "AddOnDeploymentConfig",
+                "web",
+                json!({ "resourceRequirements": [{ "containerID": "pods:(:a", "resources": {} }], "proxyConfig": { "caBundle": "%" } }),
+            ),
+            why: "A template could not be rendered with it. The parts of a containerID are regular expressions.",
+            remedy: "Correct the field.",
+        },
+        Entry {
+            reason: Reason::AddonConfigs.as_str(),
+            title: "The add-on does not support a config of this kind",
+            webhook: Webhook::ValidateManagementAddOn,
+            old: None,
+            new: of_addon(
+                "ClusterManagementAddOn",
+                "web",
+                json!({
+                    "supportedConfigs": [{ "group": "addon.open-cluster-management.io", "resource": "addondeploymentconfigs" }],
+                    "installStrategy": { "type": "Placements", "placements": [{
+                        "namespace": "team", "name": "all",
+                        "configs": [{ "group": "example.com", "resource": "settings", "name": "web" }],
+                    }] },
+                }),
+            ),
+            why: "The config would have no effect. Where supportedConfigs is empty, this is a warning, because the add-on's manager may \
+                  support more. In a ManagedClusterAddOn it is a warning, too.",
+            remedy: "Name the kind in `spec.supportedConfigs` (in v1beta1, `spec.defaultConfigs`), or remove the config.",
+        },
+        Entry {
+            reason: Reason::AddonField.as_str(),
+            title: "A field of an add-on's object cannot be read",
+            webhook: Webhook::ValidateTemplate,
+            old: None,
+            new: of_addon(
+                "AddOnTemplate",
+                "web",
+                json!({ "addonName": "web", "agentSpec": [] }),
+            ),
+            why: "A field has another type than in the API.",
             remedy: "Correct the field.",
         },
     ]
@@ -924,6 +1003,32 @@ async fn warnings(page: &mut String, gate: &Gate) {
         let entry = Entry {
             old: None,
             new: work("web", spec),
+            ..entry(webhook, json!({}))
+        };
+        let (code, _, _, warnings) = message(gate, webhook, &review(&entry)).await;
+        assert_eq!((code, warnings.len()), (200, 1), "{warnings:?}");
+        write!(page, "\n```\n{}\n```\n\n{meaning}\n", warnings[0]).unwrap();
+    }
+    for (webhook, kind, spec, meaning) in [
+        (
+            Webhook::ValidateTemplate,
+            "AddOnTemplate",
+            json!({ "addonName": "web", "agentSpec": { "workload": { "manifests": [
+                { "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "{{ CLUSTER_NAME }}" } },
+            ] } } }),
+            "The names of variables are taken to the letter, as in OCM. Of names that a config can define the gate does not warn, since \
+             it does not know the config.",
+        ),
+        (
+            Webhook::ValidateDeploymentConfig,
+            "AddOnDeploymentConfig",
+            json!({ "customizedVariables": [{ "name": "CLUSTER_NAME", "value": "c1" }] }),
+            "Remove the variable, or rename it.",
+        ),
+    ] {
+        let entry = Entry {
+            old: None,
+            new: of_addon(kind, "web", spec),
             ..entry(webhook, json!({}))
         };
         let (code, _, _, warnings) = message(gate, webhook, &review(&entry)).await;

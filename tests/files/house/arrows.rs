@@ -12,7 +12,7 @@ const MAY_USE: [(&str, &[&str]); 25] = [
     ("work/agent/core", &["work/core"]),
     ("*/core", &["cel", "rollout", "certs"]),
     ("work/replicas", &["rollout"]),
-    ("rules", &["placement/core", "rollout"]),
+    ("rules", &["placement/core", "addons/core", "rollout"]),
     ("policies", &["rules"]),
     // What the others stand on.
     ("certs", &[]),

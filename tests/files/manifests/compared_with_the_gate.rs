@@ -283,10 +283,12 @@ fn works() -> Vec<Value> {
 }
 
 #[test]
-fn the_gate_is_called_about_every_change_of_a_set_a_binding_or_a_work_that_concerns_it() {
+fn the_gate_is_called_about_every_change_of_another_kind_that_concerns_it() {
     let work = |spec: Value| json!({ "spec": spec });
     let template = |spec: Value| json!({ "spec": { "manifestWorkTemplate": spec, "placementRefs": [{ "name": "p" }] } });
     let selector = |selector: Value| json!({ "spec": { "clusterSelector": selector } });
+    let config = json!({ "configs": [{ "resource": "settings", "name": "a" }] });
+    let supported = json!({ "status": { "supportedConfigs": [{ "resource": "a" }] } });
     let others = [
         vec![
             json!({}),
@@ -332,6 +334,45 @@ fn the_gate_is_called_about_every_change_of_a_set_a_binding_or_a_work_that_conce
             std::iter::once(json!({}))
                 .chain(works().into_iter().map(template))
                 .collect(),
+        ),
+        (
+            Webhook::ValidateTemplate,
+            vec![
+                json!({}),
+                work(json!({ "agentSpec": { "workload": { "manifests": [{}] } } })),
+                work(json!({ "agentSpec": { "workload": { "manifests": ["{{"] } } })),
+                work(json!({ "agentSpec": [] })),
+                work(json!({ "registration": [{ "type": "Other" }] })),
+            ],
+        ),
+        (
+            Webhook::ValidateDeploymentConfig,
+            vec![
+                json!({}),
+                work(json!({ "proxyConfig": { "caBundle": "%" } })),
+                work(json!({ "customizedVariables": [{ "name": "CLUSTER_NAME" }] })),
+                work(json!({ "customizedVariables": 1 })),
+            ],
+        ),
+        (
+            Webhook::ValidateManagementAddOn,
+            vec![
+                json!({}),
+                work(json!({ "installStrategy": { "placements": [config.clone()] } })),
+                work(
+                    json!({ "installStrategy": { "placements": [config.clone()] }, "supportedConfigs": [{ "resource": "a" }] }),
+                ),
+                work(json!({ "supportedConfigs": [{ "resource": "a" }] })),
+            ],
+        ),
+        (
+            Webhook::ValidateClusterAddOn,
+            vec![
+                json!({}),
+                work(config.clone()),
+                merged(&work(config), [&supported]),
+                supported,
+            ],
         ),
     ] {
         let mut comparison = Comparison::new();

@@ -13,6 +13,7 @@ fn names_say_what_they_mean_in_kebab_case() {
         for name in Conditions::of(webhook).names() {
             let begins = match webhook {
                 Webhook::ValidateRequest => "filed-by-",
+                Webhook::ValidateClusterAddOn => "configs-",
                 _ => "created-or-",
             };
             assert!(name.starts_with(begins), "{name}");
@@ -443,8 +444,71 @@ fn every_new_object_is_looked_at() {
         Webhook::ValidatePlacement,
         Webhook::ValidateWork,
         Webhook::ValidateReplicaSet,
+        Webhook::ValidateTemplate,
+        Webhook::ValidateDeploymentConfig,
+        Webhook::ValidateManagementAddOn,
     ] {
         assert_eq!(called(&[webhook], &bare(webhook), None), [webhook]);
+    }
+    // Nothing is known of a new one.
+    let new = Webhook::ValidateClusterAddOn;
+    assert_eq!(called(&[new], &bare(new), None), NONE);
+}
+
+#[test]
+fn writes_of_add_ons_call_the_gate_only_about_their_spec() {
+    let spec = |field: &str, value: &str| json!({ "spec": { field: [{ "name": value }] } });
+    let being_deleted = json!({ "metadata": {
+        "deletionTimestamp": "2026-11-20T08:00:00Z", "finalizers": ["a"],
+    } });
+    for (webhook, field) in [
+        (Webhook::ValidateTemplate, "registration"),
+        (Webhook::ValidateDeploymentConfig, "customizedVariables"),
+        (Webhook::ValidateManagementAddOn, "supportedConfigs"),
+        (Webhook::ValidateClusterAddOn, "configs"),
+    ] {
+        let all: &[Webhook] = &[webhook];
+        let (one, other) = (spec(field, "a"), spec(field, "b"));
+        assert_called(
+            all,
+            &bare(webhook),
+            &[
+                (
+                    "it is labelled",
+                    one.clone(),
+                    json!({ "metadata": { "labels": { "a": "b" } } }),
+                    NONE,
+                ),
+                (
+                    "a manager writes its owner, annotations and finalizers",
+                    one.clone(),
+                    json!({ "metadata": {
+                        "finalizers": ["a"], "annotations": { "a": "b" }, "ownerReferences": [],
+                    } }),
+                    NONE,
+                ),
+                (
+                    "the status is changed",
+                    one.clone(),
+                    json!({ "status": { "conditions": [] } }),
+                    NONE,
+                ),
+                (
+                    "the last finalizer comes off",
+                    merged(&being_deleted, [&one]),
+                    json!({ "metadata": { "finalizers": null } }),
+                    NONE,
+                ),
+                (
+                    "it changes while it is deleted",
+                    merged(&being_deleted, [&one]),
+                    other.clone(),
+                    NONE,
+                ),
+                ("the spec is changed", one, other.clone(), all),
+                ("it gets a spec", json!({}), other, all),
+            ],
+        );
     }
 }
 

@@ -31,17 +31,17 @@ pub(crate) fn build(folder: &str) -> Option<Vec<Value>> {
 #[test]
 fn kustomizations_build_the_objects() {
     for (folder, expected) in [
-        ("manifests", 62),
-        ("manifests/overlays/cert-manager", 59),
-        ("manifests/overlays/replace-ocm", 5),
+        ("manifests", 66),
+        ("manifests/overlays/cert-manager", 63),
+        ("manifests/overlays/replace-ocm", 9),
         ("manifests/overlays/replace-ocm-work", 3),
-        ("manifests/overlays/hub", 60),
-        ("manifests/overlays/ocm-names", 62),
-        ("manifests/overlays/auto-approval", 64),
-        ("manifests/overlays/cluster-profiles", 66),
-        ("manifests/overlays/sig-placement-decisions", 68),
-        ("manifests/overlays/network-policies", 65),
-        ("manifests/overlays/client-certificates", 62),
+        ("manifests/overlays/hub", 64),
+        ("manifests/overlays/ocm-names", 66),
+        ("manifests/overlays/auto-approval", 68),
+        ("manifests/overlays/cluster-profiles", 70),
+        ("manifests/overlays/sig-placement-decisions", 72),
+        ("manifests/overlays/network-policies", 69),
+        ("manifests/overlays/client-certificates", 66),
         ("manifests/overlays/policies", 57),
         ("manifests/overlays/policies/monitoring", 11),
         ("manifests/overlays/policies-with-webhook", 71),
@@ -51,9 +51,9 @@ fn kustomizations_build_the_objects() {
         ("manifests/overlays/agent-without-admin", 17),
         ("manifests/overlays/agent-impersonation", 19),
         ("manifests/agent-monitoring", 10),
-        ("manifests/overlays/placement-apart", 64),
-        ("manifests/overlays/console", 65),
-        ("manifests/overlays/console-impersonation", 67),
+        ("manifests/overlays/placement-apart", 68),
+        ("manifests/overlays/console", 69),
+        ("manifests/overlays/console-impersonation", 71),
     ] {
         let Some(objects) = build(folder) else {
             eprintln!("SKIPPED: no kubectl on PATH, the kustomizations were not built");
@@ -136,7 +136,7 @@ fn with_cert_manager_every_registration_gets_the_ca_of_the_serving_certificate()
         .iter()
         .filter(|object| object.get("webhooks").is_some())
         .collect();
-    assert_eq!(registrations.len(), 8);
+    assert_eq!(registrations.len(), 12);
     for registration in registrations {
         assert_eq!(
             registration["metadata"]["annotations"]["cert-manager.io/inject-ca-from"],

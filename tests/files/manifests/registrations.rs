@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use berth_api::groups;
 use berth_review::Webhook;
 use berth_webhooks::shipped;
 use serde_json::{Value, json};
@@ -122,8 +123,8 @@ fn every_registration_answers_soon_and_without_side_effects_and_fails_closed() {
         if webhook.mutates() {
             expected["reinvocationPolicy"] = json!("IfNeeded");
         }
-        if webhook == Webhook::ValidateRequest {
-            // Renewals must not hang on the gate.
+        if webhook == Webhook::ValidateRequest || webhook.group() == groups::ADDON {
+            // Renewals must not hang on the gate, and managers of add-ons must not.
             expected["failurePolicy"] = json!("Ignore");
             expected["timeoutSeconds"] = json!(2);
         }

@@ -8,6 +8,9 @@ pub const SET_VALIDATORS: &str = "managedclustersetvalidators";
 pub const PLACEMENT_VALIDATORS: &str = "placementvalidators";
 pub const WORK_VALIDATORS: &str = "manifestworkvalidators";
 pub const REPLICA_SET_VALIDATORS: &str = "manifestworkreplicasetvalidators";
+pub const TEMPLATE_VALIDATORS: &str = "addontemplatevalidators";
+pub const DEPLOYMENT_CONFIG_VALIDATORS: &str = "addondeploymentconfigvalidators";
+pub const MANAGEMENT_ADDON_VALIDATORS: &str = "clustermanagementaddonvalidators";
 
 pub fn cannot_accept(cluster: &str, user: &str) -> String {
     format!(

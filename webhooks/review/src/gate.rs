@@ -6,8 +6,9 @@ use std::time::Duration;
 use berth_hub::Backoff;
 use berth_rules::{
     Answer, Answers, Change, Decision, MutateCluster, Question, Rules, Settings, ValidateBinding,
-    ValidateCluster, ValidateClusterSet, ValidatePlacement, ValidateReplicaSet, ValidateRequest,
-    ValidateWork,
+    ValidateCluster, ValidateClusterAddOn, ValidateClusterSet, ValidateDeploymentConfig,
+    ValidateManagementAddOn, ValidatePlacement, ValidateReplicaSet, ValidateRequest,
+    ValidateTemplate, ValidateWork,
 };
 use futures::future::{BoxFuture, join_all};
 use jiff::Timestamp;
@@ -78,6 +79,10 @@ impl Gate {
             Webhook::ValidatePlacement => context.examine::<ValidatePlacement>(body),
             Webhook::ValidateWork => context.examine::<ValidateWork>(body),
             Webhook::ValidateReplicaSet => context.examine::<ValidateReplicaSet>(body),
+            Webhook::ValidateTemplate => context.examine::<ValidateTemplate>(body),
+            Webhook::ValidateDeploymentConfig => context.examine::<ValidateDeploymentConfig>(body),
+            Webhook::ValidateManagementAddOn => context.examine::<ValidateManagementAddOn>(body),
+            Webhook::ValidateClusterAddOn => context.examine::<ValidateClusterAddOn>(body),
         };
         match examined {
             Examined::Decided(verdict) => verdict,

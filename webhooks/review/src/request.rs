@@ -400,6 +400,8 @@ mod tests {
             "Placement",
             "ManifestWork",
             "ManifestWorkReplicaSet",
+            "AddOnDeploymentConfig",
+            "ManagedClusterAddOn",
         ];
         assert_eq!(refused, namespaced);
     }

@@ -61,6 +61,10 @@ pub fn kind_of(object: &Value) -> (&'static str, bool) {
         "Placement" => ("placements", true),
         "ManifestWork" => ("manifestworks", true),
         "ManifestWorkReplicaSet" => ("manifestworkreplicasets", true),
+        "ClusterManagementAddOn" => ("clustermanagementaddons", false),
+        "ManagedClusterAddOn" => ("managedclusteraddons", true),
+        "AddOnDeploymentConfig" => ("addondeploymentconfigs", true),
+        "AddOnTemplate" => ("addontemplates", false),
         kind => panic!("no test has needed a {kind} yet"),
     }
 }
@@ -113,7 +117,8 @@ async fn served(admin: &Person, definition: &Value) {
     let spec = &definition["spec"];
     let group = spec["group"].as_str().unwrap();
     let (plural, kind) = (&spec["names"]["plural"], &spec["names"]["kind"]);
-    for version in spec["versions"].as_array().unwrap() {
+    let versions = spec["versions"].as_array().unwrap();
+    for version in versions.iter().filter(|it| it["served"] == true) {
         let version = version["name"].as_str().unwrap();
         let api = version_path(group, version);
         let wanted = [
