@@ -10,6 +10,8 @@ use super::*;
 use crate::config::{Configs, Stored};
 use crate::template;
 
+mod laws;
+
 const HASH: &str = "h";
 
 fn now() -> Now {
