@@ -7,7 +7,7 @@ use berth_reconcile::queue::Next;
 use berth_reconcile::{Handle, ROUNDS, WriteOutcome, failed, never_settled, now};
 use jiff::Timestamp;
 
-use super::view::Key;
+use super::keys::Key;
 use super::world::{AddOns, LONGEST_TIMER};
 
 /// A decision that takes longer is costly: the add-on rests after it.

@@ -13,20 +13,9 @@ use berth_reconcile::queue::Next;
 use berth_reconcile::{Handle, WriteOutcome, failed};
 
 use super::deployments::Inputs;
+use super::job::Job;
 use super::kinds::Kind;
-use super::view::Place;
 use super::world::AddOns;
-
-/// An add-on that is to be made.
-#[derive(Debug)]
-pub(super) struct Job {
-    pub(super) at: Place,
-    pub(super) inputs: Inputs,
-    /// Whose works are to be written, too.
-    pub(super) part: Option<Part>,
-    /// The digests of the stored works of the add-on, by namespace and name.
-    pub(super) stored: BTreeMap<Place, Option<Digest>>,
-}
 
 /// The objects of the latest job of a reconcile: they are rendered once.
 pub(super) type Latest = Option<(Inputs, Objects)>;

@@ -11,7 +11,7 @@ use berth_addons_core::facts::{OnCluster, Work};
 use berth_addons_core::works::Digest;
 use berth_api::addon::ConfigReference;
 
-use super::view::Place;
+use super::keys::Place;
 
 /// What an add-on is made of, and where: as long as it is equal, so is what the template makes.
 #[derive(Clone, Debug, PartialEq)]

@@ -17,6 +17,8 @@
 mod add_ons;
 mod deploy;
 mod deployments;
+mod job;
+mod keys;
 mod kinds;
 mod placements;
 mod settings;

@@ -6,8 +6,8 @@ use std::time::Instant;
 use berth_addons_core::facts::{Placed, PlacedState};
 use berth_rollout::RolloutGroup;
 
+use super::keys::Place;
 use super::kinds::{DecisionFact, PlacementFact};
-use super::view::Place;
 
 /// The Placements of the hub, and what they select.
 #[derive(Debug, Default)]

@@ -17,23 +17,12 @@ use berth_addons_core::{cluster, deploy, install};
 use berth_api::Now;
 use berth_api::plan::Plan;
 
-use super::deploy::Job;
 use super::deployments::{Deployments, Inputs, Known};
+use super::job::Job;
+use super::keys::{Key, Place, place};
 use super::kinds::{DecisionFact, Fact, Kind};
 use super::placements::Placements;
 use super::settings::Settings;
-
-/// An object, by namespace and name.
-pub(super) type Place = (String, String);
-
-/// What a reconcile works on.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Key {
-    /// An add-on as a whole, by its name.
-    AddOn(String),
-    /// An add-on on a cluster: the namespace and the name of a ManagedClusterAddOn, which may not exist.
-    OnCluster(Place),
-}
 
 /// The last observed state of the hub.
 #[derive(Debug)]
@@ -61,10 +50,6 @@ pub(super) struct View {
 pub(super) enum Due {
     Plan(Plan),
     Make(Box<Job>),
-}
-
-pub(super) fn place(namespace: &str, name: &str) -> Place {
-    (namespace.to_owned(), name.to_owned())
 }
 
 // === impl View ===

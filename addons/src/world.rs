@@ -14,9 +14,10 @@ use berth_reconcile::{
 
 use super::add_ons;
 use super::deploy;
+use super::keys::{Key, Place, place};
 use super::kinds::{Fact, Kind};
 use super::settings::Settings;
-use super::view::{Due, Key, View, place};
+use super::view::{Due, View};
 
 /// Add-ons that are worked on at the same time.
 const ADD_ONS_AT_ONCE: usize = 2;
@@ -139,7 +140,7 @@ impl World for AddOns {
 }
 
 /// Decides for an add-on on a cluster and writes, until nothing is due.
-async fn on_cluster(on: &Handle<AddOns>, key: &Key, at: &super::view::Place) -> Next {
+async fn on_cluster(on: &Handle<AddOns>, key: &Key, at: &Place) -> Next {
     let mut latest = None;
     let mut end = None;
     // What a user had to mend may be mended.

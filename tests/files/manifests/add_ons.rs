@@ -9,7 +9,7 @@ use crate::manifests::placement::permissions_in;
 const ROLE: &str = "manifests/addons/role.yaml";
 
 /// What the controller does: verbs, and resources with their groups.
-const DONE: [(&str, &[&str]); 10] = [
+const DONE: [(&str, &[&str]); 11] = [
     (
         "cluster.open-cluster-management.io/managedclusters cluster.open-cluster-management.io/placements \
          cluster.open-cluster-management.io/placementdecisions",
@@ -36,13 +36,18 @@ const DONE: [(&str, &[&str]); 10] = [
         "addon.open-cluster-management.io/managedclusteraddons/status",
         &["patch"],
     ),
+    // The owner of a ManifestWork that it blocks the deletion of.
+    (
+        "addon.open-cluster-management.io/managedclusteraddons/finalizers",
+        &["update"],
+    ),
     (
         "addon.open-cluster-management.io/addondeploymentconfigs addon.open-cluster-management.io/addontemplates",
         &["list", "watch"],
     ),
     (
         "work.open-cluster-management.io/manifestworks",
-        &["list", "watch"],
+        &["get", "list", "watch", "create", "patch", "delete"],
     ),
     ("authentication.k8s.io/tokenreviews", &["create"]),
     ("authorization.k8s.io/subjectaccessreviews", &["create"]),

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use berth_api::plan::Action;
 use proptest::prelude::*;
 
+use super::hosted::hosted;
 use super::*;
 use crate::works::writes::writes;
 use crate::works::{Digest, Request, layout};
