@@ -130,27 +130,76 @@ async fn write(on: &Handle<AddOns>, job: &Job, part: Part, objects: &Objects) ->
     for name in stored.keys() {
         existing.extend(read(on, namespace, name).await?);
     }
-    let layout = if existing.is_empty() {
-        fresh
-    } else {
-        lay_out(&existing)?
+    let layout = match existing.is_empty() {
+        true => fresh,
+        false => lay_out(&existing)?,
     };
-    let writes = writes(&layout, &owner, &existing);
-    if writes.is_empty() {
-        let digests = existing.iter().filter_map(|it| {
+    let due = writes(&layout, &owner, &existing);
+    if due.is_empty() {
+        let left = existing
+            .iter()
+            .filter(|it| it.metadata.deletion_timestamp.is_none());
+        let digests = left.filter_map(|it| {
             let name = it.metadata.name.clone()?;
             Some((name, Digest::of_stored(it).ok()?))
         });
         on.world().view.done(job, part, digests.collect());
         return Ok(());
     }
-    match on.carry_out(writes).await {
+    let WriteOutcome::Failed(failures) = on.carry_out(due).await else {
+        return Ok(());
+    };
+    let lasting = failures.iter().find(|(it, _)| !it.is_transient());
+    if let Some((failure, _)) = lasting {
+        let fault = Some(failure.message.clone());
+        return Err(Stop::Failed(fault, failed(&failures)));
+    }
+    let taken = failures
+        .iter()
+        .map(|(it, _)| it)
+        .filter(|it| it.code == 409);
+    let unseen: Vec<_> = taken
+        .map(|it| &it.target.name)
+        .filter(|it| !stored.contains_key(*it))
+        .collect();
+    if unseen.is_empty() {
+        return Err(Stop::Failed(None, failed(&failures)));
+    }
+    for name in unseen {
+        existing.extend(unlabelled(on, &owner, name).await?);
+    }
+    match on
+        .carry_out(writes(&lay_out(&existing)?, &owner, &existing))
+        .await
+    {
         WriteOutcome::Nothing | WriteOutcome::Written => Ok(()),
-        WriteOutcome::Failed(failures) => {
-            let mut lasting = failures.iter().filter(|(it, _)| !it.is_transient());
-            let fault = lasting.next().map(|(it, _)| it.message.clone());
-            Err(Stop::Failed(fault, failed(&failures)))
-        }
+        WriteOutcome::Failed(failures) => Err(Stop::Failed(None, failed(&failures))),
+    }
+}
+
+/// Reads a work that exists, and that the watch does not show since it has lost its label.
+async fn unlabelled(
+    on: &Handle<AddOns>,
+    owner: &Owner<'_>,
+    name: &str,
+) -> Result<Option<ManifestWork>, Stop> {
+    let Some(work) = read(on, owner.namespace, name).await? else {
+        return Ok(None);
+    };
+    let owners = work.metadata.owner_references.iter().flatten();
+    let uids: Vec<_> = owners.map(|it| &*it.uid).collect();
+    match owner.addon {
+        Some((_, uid)) if uids.contains(&uid) => Ok(Some(work)),
+        // Those on a cluster that hosts the agent have no owner.
+        None if uids.is_empty() => Ok(Some(work)),
+        // Nobody tells when it goes.
+        _ => Err(Stop::Failed(
+            Some(format!(
+                "another ManifestWork {name} exists in the namespace {}; delete it",
+                owner.namespace
+            )),
+            Next::Failed { wait: None },
+        )),
     }
 }
 

@@ -132,6 +132,11 @@ impl Deployments {
         self.0.insert(at.clone(), deployment);
     }
 
+    /// Forgets what is known of an add-on.
+    pub(super) fn forget(&mut self, at: &Place) {
+        self.0.remove(at);
+    }
+
     /// Notes that works with these digests are as they should be.
     pub(super) fn done(&mut self, at: &Place, inputs: &Inputs, part: Part, digests: Digests) {
         if let Some(it) = self.0.get_mut(at).filter(|it| it.inputs == *inputs) {
@@ -146,13 +151,9 @@ impl Deployments {
             it.fault = fault;
         }
     }
-
-    pub(super) fn forget(&mut self, at: &Place) {
-        self.0.remove(at);
-    }
 }
 
-/// The stored works of a part; `None` if one of them cannot be read, or is being deleted.
+/// The stored works of a part that are not being deleted; `None` if one of them cannot be read.
 fn stored(
     (cluster, add_on): &Place,
     part: Part,
@@ -166,7 +167,7 @@ fn stored(
         let name = metadata.name.as_deref()?;
         let is_of = metadata.namespace.as_deref() == namespace && place.has(add_on, name);
         let is_there = metadata.deletion_timestamp.is_none();
-        is_of.then(|| Some((name.to_owned(), it.digest.filter(|_| is_there)?)))
+        (is_of && is_there).then(|| Some((name.to_owned(), it.digest?)))
     });
     named.collect()
 }

@@ -229,6 +229,10 @@ impl View {
             let registries = managed.and_then(|it| it.image_registries.as_ref());
             Inputs::of(source, registries, hosting, on)
         });
+        if source.is_none() {
+            // It has no template any more.
+            self.deployments.forget(at);
+        }
         let mut known = match &inputs {
             Some(inputs) => self.deployments.known(at, inputs, &works),
             None => Known::default(),

@@ -205,6 +205,49 @@ async fn a_template_that_cannot_be_rendered_says_why_until_it_is_mended() {
         .await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_work_that_lost_its_label_is_found_and_one_of_others_is_left() {
+    let hub = Hub::new().await;
+    let clusters = hub.clusters(2).await;
+    let foreign = hub.deployed(&clusters[1], "a");
+    let (collection, name) = foreign.rsplit_once('/').unwrap();
+    let cluster = hub.read(&hub.managed_cluster(&clusters[1])).await;
+    let owner = json!({
+        "apiVersion": cluster["apiVersion"], "kind": cluster["kind"], "name": clusters[1],
+        "uid": cluster["metadata"]["uid"],
+    });
+    let work = json!({
+        "apiVersion": "work.open-cluster-management.io/v1", "kind": "ManifestWork",
+        "metadata": {"name": name, "ownerReferences": [owner]},
+        "spec": {"workload": {"manifests": []}},
+    });
+    hub.create(collection, &work).await;
+    let _managing = hub.start().await;
+    hub.deploy(&clusters, json!([config_map("one")]), all_at_once())
+        .await;
+    hub.has_text(&clusters[0], "one").await;
+    let label = "open-cluster-management.io/addon-name";
+    let unlabelled = json!({"metadata": {"labels": {label: null}}});
+    hub.patch(&hub.deployed(&clusters[0], "a"), unlabelled)
+        .await;
+    let has_label = |it: &Value| it["metadata"]["labels"][label] == hub.named("a");
+    let work = hub.deployed(&clusters[0], "a");
+    once(&hub.admin, &work, "its label", has_label).await;
+    let failed = "False ManifestWorkApplyFailed";
+    let why = hub
+        .condition(&clusters[1], "a", "ManifestApplied", failed)
+        .await;
+    assert_eq!(
+        why,
+        format!(
+            "failed to apply manifestWork: another ManifestWork {name} exists in the namespace {}; delete it",
+            clusters[1]
+        )
+    );
+    hub.delete(&foreign).await;
+    hub.has_text(&clusters[1], "one").await;
+}
+
 /// The ClusterManagementAddOn is gone before its ManagedClusterAddOn, and the hub restarts while the hook runs.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn hooks_run_before_an_add_on_goes_also_without_its_definition() {
