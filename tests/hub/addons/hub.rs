@@ -4,13 +4,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use berth_addons::{Grace, Settings, controller};
-use berth_api::crds;
 use berth_manifests::files::{self, PLACEMENT_CRDS};
 use berth_reconcile::Metrics;
 use berth_testkit::cluster::{AsAdmin, CRDS, Cluster, Person, Private, fresh};
 use berth_testkit::process::once;
-use berth_testkit::{eventually, shipped, when};
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use berth_testkit::{addons, eventually, shipped, when};
 use serde_json::{Value, json};
 
 use crate::reconcilers::Reconcilers;
@@ -76,8 +74,7 @@ impl Hub {
 
     /// Installs the CRDs of add-ons. Without a gate nothing is converted: those with two versions have the newer one only.
     pub async fn serve_add_ons(&self) {
-        let crds: Vec<_> = crds::addons().into_iter().map(in_one_version).collect();
-        self.cluster.apply(&crds).await;
+        self.cluster.apply(&addons::definitions()).await;
         for resource in [
             "clustermanagementaddons",
             "managedclusteraddons",
@@ -535,17 +532,4 @@ fn condition(conditions: &Value, type_: &str, expected: &str, words: &str) -> Op
     let said = format!("{} {}", text("status"), text("reason"));
     let message = text("message");
     (said == expected && message.contains(words)).then_some(message)
-}
-
-fn in_one_version(mut crd: CustomResourceDefinition) -> Value {
-    if crd.spec.conversion.take().is_some() {
-        crd.spec.versions.retain(|it| it.name == "v1beta1");
-        for version in &mut crd.spec.versions {
-            version.storage = true;
-        }
-    }
-    let mut crd = json!(crd);
-    crd["apiVersion"] = json!("apiextensions.k8s.io/v1");
-    crd["kind"] = json!("CustomResourceDefinition");
-    crd
 }
