@@ -4,6 +4,7 @@
 //! - [`cluster`] decides about an add-on on one cluster: whether it is installed there ([`install`]), its owner, and its progress.
 //! - [`rollout`] decides about an add-on as a whole: which configs it has on which clusters, and when ([`config`]).
 //! - [`deploy`] decides about an add-on from a template on one cluster: its registration, its works and hooks.
+//! - [`explain`] says why an add-on on a cluster is as it is.
 //! - [`health`] says whether an add-on from a template works.
 //! - [`registration`] says what an add-on from a template may do on the hub.
 //! - [`template`] renders an AddOnTemplate for a cluster.
@@ -15,6 +16,7 @@ pub mod cluster;
 pub mod config;
 pub mod conversion;
 pub mod deploy;
+pub mod explain;
 pub mod facts;
 pub mod health;
 pub mod install;

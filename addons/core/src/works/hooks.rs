@@ -155,6 +155,25 @@ pub fn with_finalizer(stored: &[String], finalizer: &str, is_wanted: bool) -> Op
     Some(finalizers)
 }
 
+/// Returns the finalizers of a ManagedClusterAddOn without those that wait for hooks, for a user who lets its hooks go. `None` if none waits
+/// for hooks. That of the manifests on the hosting cluster stays, since the manager deletes these.
+#[must_use]
+pub fn without_hooks(stored: &[String]) -> Option<Vec<String>> {
+    let [former_hook, former_hosting_hook, _] = FORMER_FINALIZERS;
+    let of_hooks = [
+        PRE_DELETE_FINALIZER,
+        HOSTING_PRE_DELETE_FINALIZER,
+        former_hook,
+        former_hosting_hook,
+    ];
+    let kept: Vec<_> = stored
+        .iter()
+        .filter(|it| !of_hooks.contains(&it.as_str()))
+        .cloned()
+        .collect();
+    (kept.len() < stored.len()).then_some(kept)
+}
+
 // === impl Hooks ===
 
 impl Hooks {
