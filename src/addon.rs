@@ -20,7 +20,7 @@ Examples:
 
 Signals: the first SIGTERM or SIGINT drains connections and stops the process; the second one stops it immediately.";
 
-/// Render templates of add-ons, and run what add-ons need on the hub
+/// Create, enable, explain and delete add-ons, and run what they need on the hub
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -47,6 +47,15 @@ enum Command {
     WebhookServer(Box<GateArgs>),
     #[command(flatten)]
     Admin(Box<AddonCommand>),
+}
+
+// === impl Args ===
+
+impl Args {
+    /// Returns true for a command of users, which ends by itself.
+    pub(crate) fn is_command(&self) -> bool {
+        matches!(self.command, Command::Admin(_))
+    }
 }
 
 /// Runs until a signal, the manager also until another replica takes over; or runs the command.

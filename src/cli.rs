@@ -95,6 +95,7 @@ pub(crate) fn run() -> ExitCode {
             (placement::run(&args), args.failure_code())
         }
         Command::Work(args) if args.is_command() => (work::run(&args), args.failure_code()),
+        Command::Addon(args) if args.is_command() => (addon::run(&args), 1),
         _ if cli.hub.any() => {
             let why = "--kubeconfig, --context, --as and the other flags of 'berth options' before the command work only with the \
                        commands of hub admins; write the flags of this command after it";

@@ -13,6 +13,7 @@ mod shell;
 mod terminal;
 
 mod accept;
+mod addon;
 mod can_i;
 mod charts;
 mod completion;

@@ -290,8 +290,8 @@ impl<'a> Place<'a> {
     }
 }
 
-/// The kinds of Berth's manifests, and their resources.
-const RESOURCES: [(&str, &str); 23] = [
+/// The kinds of Berth's manifests, and their resources; and configs of add-ons.
+const RESOURCES: [(&str, &str); 24] = [
     ("Namespace", "namespaces"),
     ("ServiceAccount", "serviceaccounts"),
     ("ConfigMap", "configmaps"),
@@ -309,6 +309,7 @@ const RESOURCES: [(&str, &str); 23] = [
     ("ClusterRoleBinding", "clusterrolebindings"),
     ("CustomResourceDefinition", "customresourcedefinitions"),
     ("ManagedCluster", "managedclusters"),
+    ("AddOnDeploymentConfig", "addondeploymentconfigs"),
     (
         "MutatingWebhookConfiguration",
         "mutatingwebhookconfigurations",

@@ -30,6 +30,11 @@ impl Table {
         self.rows.push(cells);
     }
 
+    /// Returns true if it has no rows.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
     /// Returns the width of each column.
     pub(crate) fn widths(&self) -> Vec<usize> {
         let mut widths: Vec<usize> = self.header.iter().map(String::len).collect();
