@@ -14,8 +14,9 @@ use berth_addons_core::registration::subject_is_ready;
 use berth_addons_core::rollout::{self, Decision};
 use berth_addons_core::works::Digest;
 use berth_addons_core::{cluster, deploy, install};
-use berth_api::Now;
+use berth_api::addon::AddOnConfig;
 use berth_api::plan::Plan;
+use berth_api::{Now, groups};
 
 use super::deployments::{Deployments, Inputs, Known};
 use super::job::Job;
@@ -99,11 +100,11 @@ impl View {
                 let is_new = self
                     .configs
                     .set_deployment_config(&at.0, &at.1, Some(config));
-                self.with_template(is_new)
+                self.of_config(is_new, groups::ADDON_DEPLOYMENT_CONFIGS, at)
             }
             Fact::Template(template) => {
                 let is_new = self.configs.set_template(&at.1, Some(template));
-                self.with_template(is_new)
+                self.of_config(is_new, groups::ADDON_TEMPLATES, at)
             }
             Fact::Cluster(cluster) => self.cluster_changed(&at.1, Some(cluster)),
             Fact::Placement(placement) => {
@@ -139,11 +140,11 @@ impl View {
             }
             Kind::DeploymentConfig => {
                 let is_new = self.configs.set_deployment_config(&at.0, &at.1, None);
-                self.with_template(is_new)
+                self.of_config(is_new, groups::ADDON_DEPLOYMENT_CONFIGS, at)
             }
             Kind::Template => {
                 let is_new = self.configs.set_template(&at.1, None);
-                self.with_template(is_new)
+                self.of_config(is_new, groups::ADDON_TEMPLATES, at)
             }
             Kind::Cluster => self.cluster_changed(&at.1, None),
             Kind::Placement => {
@@ -382,18 +383,33 @@ impl View {
             .collect()
     }
 
-    /// The add-ons with a template, if a hash is new; and the ManagedClusterAddOns that are being deleted, which have the latest template.
-    fn with_template(&self, is_new: bool) -> Vec<Key> {
+    /// The add-ons from templates that name a config whose hash is new; and the ManagedClusterAddOns that name it and are being deleted, which
+    /// have the latest one.
+    fn of_config(&self, is_new: bool, resource: &str, at: &Place) -> Vec<Key> {
         if !is_new {
             return Vec::new();
         }
-        let add_ons = self.add_ons.values().filter(|it| it.has_template());
-        let add_ons = add_ons.map(|it| Key::AddOn(it.name.clone()));
-        let on_clusters = self.on_clusters.iter().flat_map(|(name, all)| {
+        let is_it = |it: &AddOnConfig| {
+            (&*it.group, &*it.resource) == (groups::ADDON, resource)
+                && (&it.namespace, &it.name) == (&at.0, &at.1)
+        };
+        let mut keys = Vec::new();
+        for add_on in self.add_ons.values().filter(|it| it.has_template()) {
+            let clusters = self.on_clusters.get(&add_on.name);
+            let mut own = clusters.into_iter().flat_map(BTreeMap::values);
+            if add_on.configs().any(is_it) || own.any(|it| it.configs.iter().any(is_it)) {
+                keys.push(Key::AddOn(add_on.name.clone()));
+            }
+        }
+        for (name, all) in &self.on_clusters {
             let ending = all.iter().filter(|(_, it)| it.is_deleting);
-            ending.map(|(cluster, _)| Key::OnCluster(place(cluster, name)))
-        });
-        add_ons.chain(on_clusters).collect()
+            let ending = ending.filter(|(_, it)| {
+                let mut references = it.references.iter();
+                references.any(|it| it.resource == resource)
+            });
+            keys.extend(ending.map(|(cluster, _)| Key::OnCluster(place(cluster, name))));
+        }
+        keys
     }
 
     fn cluster_changed(&mut self, cluster: &str, fact: Option<Cluster>) -> Vec<Key> {

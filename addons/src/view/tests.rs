@@ -227,16 +227,20 @@ fn a_change_wakes_what_it_concerns() {
 }
 
 #[test]
-fn a_new_hash_wakes_add_ons_with_a_template() {
+fn a_new_hash_wakes_the_add_ons_with_a_template_that_name_the_config() {
     let mut view = view();
     let config = |value: &str| json!({"metadata": {"name": "x"}, "spec": {"a": value}});
     assert!(apply(&mut view, Kind::DeploymentConfig, ("n", "x"), config("1")).is_empty());
     let mut with_template = add_on();
     let group = "addon.open-cluster-management.io";
     with_template["metadata"]["name"] = json!("t");
-    with_template["spec"]["defaultConfigs"] =
-        json!([{"group": group, "resource": "addontemplates", "name": "x"}]);
-    apply(&mut view, Kind::AddOn, ("", "t"), with_template);
+    let template = |name: &str| json!({"group": group, "resource": "addontemplates", "name": name});
+    let named = json!({"group": group, "resource": "addondeploymentconfigs", "namespace": "n", "name": "x"});
+    with_template["spec"]["defaultConfigs"] = json!([template("x"), named]);
+    apply(&mut view, Kind::AddOn, ("", "t"), with_template.clone());
+    with_template["metadata"]["name"] = json!("other");
+    with_template["spec"]["defaultConfigs"] = json!([template("y")]);
+    apply(&mut view, Kind::AddOn, ("", "other"), with_template);
     for (value, expected) in [("1", vec![]), ("2", vec!["t"])] {
         let found = apply(&mut view, Kind::DeploymentConfig, ("n", "x"), config(value));
         assert_eq!(keys(found), expected);

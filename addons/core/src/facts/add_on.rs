@@ -94,11 +94,13 @@ impl AddOn {
         let is_template = |it: &AddOnConfig| {
             (&*it.group, &*it.resource) == (groups::ADDON, groups::ADDON_TEMPLATES)
         };
+        self.configs().any(is_template)
+    }
+
+    /// The configs that it names: the defaults, and those of its placements.
+    pub fn configs(&self) -> impl Iterator<Item = &AddOnConfig> {
         let of_placements = self.placements.iter().flat_map(|it| &it.configs);
-        self.default_configs
-            .iter()
-            .chain(of_placements)
-            .any(is_template)
+        self.default_configs.iter().chain(of_placements)
     }
 }
 
