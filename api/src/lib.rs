@@ -6,6 +6,7 @@
 pub mod addon;
 pub mod addon_placement_score;
 pub mod agents;
+pub mod certificate_request;
 pub mod clocks;
 pub mod cluster;
 pub mod cluster_claim;

@@ -97,10 +97,11 @@ pub enum Action {
         /// The object to create, or the merge patch of the existing one.
         body: Value,
     },
-    /// Replaces a subresource with this body, which has the resourceVersion. Some can only be written so (`approval`).
+    /// Replaces the object, or a subresource of it, with this body, which has the resourceVersion. Some subresources can only be written so
+    /// (`approval`), and a role may grant update without patch.
     Replace {
-        /// The subresource.
-        subresource: &'static str,
+        /// `status`, `approval`, or None.
+        subresource: Option<&'static str>,
         /// The object.
         body: Value,
     },

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use berth_api::{ManagedCluster, conditions, labels};
 use berth_hub::Backoff;
-use berth_lifecycle_core::csrs;
 use berth_lifecycle_core::facts::{CertificateRequest, Cluster};
 use jiff::Timestamp;
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
@@ -394,11 +393,7 @@ pub(crate) async fn requests_of(
 
 /// Approves a CSR, if it has not changed since it was read.
 async fn approve(at: &Context<'_>, request: &CertificateRequest) -> Result<(), CommandError> {
-    let body = csrs::approval(
-        request,
-        "BerthAccept",
-        "This CSR was approved by berth accept.",
-    );
+    let body = request.approval("BerthAccept", "This CSR was approved by berth accept.");
     at.hub
         .replace_subresource::<CertificateSigningRequest>(
             &request.name,

@@ -215,7 +215,6 @@ impl<W: World> Handle<W> {
         self.rows.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    #[cfg(test)]
     pub(crate) fn row_in(&self, kind: W::Kind) -> Option<Arc<Row<W>>> {
         self.rows().get(&kind).cloned()
     }

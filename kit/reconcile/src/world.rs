@@ -122,6 +122,11 @@ pub trait World: Sized + Send + 'static {
         0
     }
 
+    /// The kind of what is written, if several rows watch its resource, each with other labels. By default the one row of the resource.
+    fn kind(_write: &Write) -> Option<Self::Kind> {
+        None
+    }
+
     /// Works on a key. The default decides and writes until nothing is due.
     fn reconcile(on: &Handle<Self>, key: &Self::Key) -> impl Future<Output = Next> + Send {
         on.settle(key)

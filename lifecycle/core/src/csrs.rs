@@ -23,17 +23,16 @@ pub use checked::CheckedRequest;
 pub use foreign::is_foreign;
 pub use request::{Refusal, validate};
 
+use berth_api::certificate_request::target;
 use berth_api::text::is_plain;
 use berth_api::{conditions, groups};
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessReviewSpec};
-use serde_json::{Value, json};
 
 use crate::automatic::Obstacle;
 use crate::config::Config;
 use crate::facts::{CertificateRequest, Cluster};
 use crate::names;
-use berth_api::GroupVersionResource;
-use berth_api::plan::{Action, Event, Target, Write};
+use berth_api::plan::{Action, Event, Write};
 
 /// The reconciler's name, in metrics and logs.
 pub const NAME: &str = "csrs";
@@ -292,35 +291,12 @@ fn why_forbidden(request: &CertificateRequest, cluster: Option<&Cluster>) -> Str
     )
 }
 
-/// The new content of the subresource `approval`, which approves a request if it has not changed.
-///
-/// The API server takes metadata and conditions from this object: without the labels, the hub and other clients would no
-/// longer find the request.
-pub fn approval(request: &CertificateRequest, reason: &str, message: &str) -> Value {
-    let mut conditions = json!(request.conditions);
-    if let Some(conditions) = conditions.as_array_mut() {
-        conditions.push(json!({
-            "type": "Approved",
-            "status": "True",
-            "reason": reason,
-            "message": message,
-        }));
-    }
-    json!({
-        "apiVersion": "certificates.k8s.io/v1",
-        "kind": "CertificateSigningRequest",
-        "metadata": request.metadata,
-        "status": {"conditions": conditions},
-    })
-}
-
 fn approve(request: &CertificateRequest, event: &'static str, note: String) -> Decision {
     Decision::Approve(Box::new(Write {
-        target: csr_target(&request.name),
+        target: target(&request.name),
         action: Action::Replace {
-            subresource: "approval",
-            body: approval(
-                request,
+            subresource: Some("approval"),
+            body: request.approval(
                 "AutoApprovedByHubCSRApprovingController",
                 "Auto approving Managed cluster agent certificate after SubjectAccessReview.",
             ),
@@ -333,19 +309,6 @@ fn approve(request: &CertificateRequest, event: &'static str, note: String) -> D
             namespace: None,
         }],
     }))
-}
-
-/// The CSR of this name.
-pub fn csr_target(name: &str) -> Target {
-    Target {
-        resource: GroupVersionResource {
-            group: "certificates.k8s.io".to_owned(),
-            version: "v1".to_owned(),
-            resource: "certificatesigningrequests".to_owned(),
-        },
-        namespace: None,
-        name: name.to_owned(),
-    }
 }
 
 fn leave(request: &CertificateRequest, reason: &'static str, why: &str) -> Decision {

@@ -6,7 +6,6 @@
 mod addon;
 mod binding;
 mod cluster;
-mod csr;
 mod lease;
 mod owned;
 mod profile;
@@ -15,9 +14,9 @@ mod set;
 
 pub use addon::Addon;
 pub use berth_api::Now;
+pub use berth_api::certificate_request::{CertificateRequest, Standing};
 pub use binding::Binding;
 pub use cluster::{Cluster, LeftOut};
-pub use csr::{CertificateRequest, Standing};
 pub use lease::Lease;
 pub use owned::{Owned, OwnedObjects};
 pub use profile::Profile;

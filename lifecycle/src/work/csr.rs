@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use berth_api::certificate_request::target;
 use berth_api::path::SUBJECT_ACCESS_REVIEWS;
 use berth_reconcile::queue::Next;
 use berth_reconcile::{Handle, ROUNDS, Reference, Refusal, Regarding, WriteOutcome, failed, now};
@@ -12,7 +13,7 @@ use crate::view::read_request;
 use crate::work::SETTLED;
 use crate::world::Lifecycle;
 use berth_lifecycle_core::automatic;
-use berth_lifecycle_core::csrs::{CheckedRequest, Decision, csr_target, reasons};
+use berth_lifecycle_core::csrs::{CheckedRequest, Decision, reasons};
 
 /// When to decide again about a refused renewal.
 const AGAIN: Duration = Duration::from_secs(60);
@@ -157,7 +158,7 @@ async fn read(
     name: &str,
 ) -> Result<Option<CheckedRequest>, Option<Duration>> {
     // The role of OCM grants list, and not get.
-    let found = on.writer(0).find(&csr_target(name)).await;
+    let found = on.writer(0).find(&target(name)).await;
     let found = found.map_err(|refusal| {
         let error = refusal.message;
         tracing::warn!(

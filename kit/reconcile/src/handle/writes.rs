@@ -88,7 +88,10 @@ impl<W: World> Handle<W> {
             );
             return None;
         };
-        let row = self.row_of(server, &write.target);
+        let row = match W::kind(write) {
+            Some(kind) => self.row_in(kind).map(|row| (kind, row)),
+            None => self.row_of(server, &write.target),
+        };
         let before = row.map(|(kind, row)| Before {
             since: self.moment(kind),
             row,

@@ -21,7 +21,7 @@ pub(super) fn call_of(target: &Target, action: &Action, manager: &str) -> Call {
             Call::patch(path, MERGE_PATCH, text(body))
         }
         Action::Replace { subresource, body } => {
-            let path = format!("{}?fieldManager={manager}", of(Some(*subresource)));
+            let path = format!("{}?fieldManager={manager}", of(*subresource));
             Call::put(path, text(body))
         }
         Action::Create { body }

@@ -4,10 +4,11 @@
 //! requests with a cluster's label keep its agents from renewing their certificates. The gate refuses new requests of that
 //! kind; the controller removes the label from existing ones.
 
+use berth_api::certificate_request::target;
 use berth_api::{agents, labels};
 use serde_json::json;
 
-use super::{Decision, LONGEST_NAME, Named, csr_target, quoted};
+use super::{Decision, LONGEST_NAME, Named, quoted};
 use crate::facts::CertificateRequest;
 use berth_api::plan::{Action, Event, Write};
 
@@ -26,7 +27,7 @@ pub(super) fn unlabel(request: &CertificateRequest) -> Decision {
     let key = labels::CLUSTER_NAME;
     let why = "an agent of another cluster sent it, and ten requests with a cluster's label keep its agents from renewing";
     let write = Write {
-        target: csr_target(&request.name),
+        target: target(&request.name),
         action: Action::Patch {
             subresource: None,
             body: json!({

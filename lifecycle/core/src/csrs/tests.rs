@@ -12,7 +12,7 @@ use k8s_openapi::api::certificates::v1::{
     CertificateSigningRequestStatus,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta, Time};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use self::der::{pem, signed, subject};
 use super::*;
@@ -177,7 +177,7 @@ fn an_agent_renews_if_the_hub_lets_it() {
     let Action::Replace { subresource, body } = write.action else {
         panic!("approval is replaced");
     };
-    assert_eq!(subresource, "approval");
+    assert_eq!(subresource, Some("approval"));
     assert_eq!(
         body,
         json!({

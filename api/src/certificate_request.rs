@@ -1,12 +1,18 @@
-//! A CertificateSigningRequest that names a cluster.
+//! CertificateSigningRequests that name a cluster: what decides about them, and the writes that approve and issue.
 
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use k8s_openapi::ByteString;
 use k8s_openapi::api::certificates::v1::{
     CertificateSigningRequest, CertificateSigningRequestCondition,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde_json::{Value, json};
+
+use crate::GroupVersionResource;
+use crate::groups;
+use crate::plan::Target;
 
 /// A CertificateSigningRequest with a cluster's label.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -86,10 +92,7 @@ impl CertificateRequest {
         } else {
             Standing::Pending
         };
-        let cluster = labels
-            .as_ref()?
-            .get(berth_api::labels::CLUSTER_NAME)?
-            .clone();
+        let cluster = labels.as_ref()?.get(crate::labels::CLUSTER_NAME)?.clone();
         let spec = object.spec;
         let request = Self {
             name: name.clone()?,
@@ -116,5 +119,52 @@ impl CertificateRequest {
             extra: spec.extra.unwrap_or_default(),
         };
         Some((request, standing))
+    }
+
+    /// The new content of the subresource `approval`, which approves the request if it has not changed.
+    ///
+    /// The API server takes metadata and conditions from this object: without the labels, the hub and other clients would no
+    /// longer find the request.
+    pub fn approval(&self, reason: &str, message: &str) -> Value {
+        let mut conditions = json!(self.conditions);
+        if let Some(conditions) = conditions.as_array_mut() {
+            conditions.push(json!({
+                "type": "Approved",
+                "status": "True",
+                "reason": reason,
+                "message": message,
+            }));
+        }
+        self.with_status(json!({"conditions": conditions}))
+    }
+
+    /// The new content of the subresource `status`, which issues this certificate (PEM) if the request has not changed. As
+    /// [`Self::approval`], it repeats metadata and conditions.
+    pub fn issued(&self, certificate: &str) -> Value {
+        let certificate = ByteString(certificate.as_bytes().to_vec());
+        self.with_status(json!({"conditions": self.conditions, "certificate": certificate}))
+    }
+
+    fn with_status(&self, status: Value) -> Value {
+        json!({
+            "apiVersion": "certificates.k8s.io/v1",
+            "kind": "CertificateSigningRequest",
+            "metadata": self.metadata,
+            "status": status,
+        })
+    }
+}
+
+/// The resource of CertificateSigningRequests.
+pub fn resource() -> GroupVersionResource {
+    GroupVersionResource::new(groups::CERTIFICATES, "v1", "certificatesigningrequests")
+}
+
+/// The CertificateSigningRequest of this name.
+pub fn target(name: &str) -> Target {
+    Target {
+        resource: resource(),
+        namespace: None,
+        name: name.to_owned(),
     }
 }
