@@ -1,7 +1,7 @@
 //! A certificate authority and the certificates that it issues: for [`managed`](crate::managed) certificates,
 //! `--self-signed`, the hub for development, and tests.
 //!
-//! Keys are ECDSA P-256. Promises: a certificate does not outlive its authority; serial numbers are random; a certificate has
+//! Keys are ECDSA P-256; an authority that another program made may have a key of another kind. Promises: a certificate does not outlive its authority; serial numbers are random; a certificate has
 //! only the key usages that it needs; its validity begins five minutes before `now`, for clients whose clock is slow.
 
 use std::fmt;
@@ -42,6 +42,8 @@ pub struct Authority {
     issuer: Issuer<'static, KeyPair>,
     certificate_pem: String,
     common_name: String,
+    /// The subject, DER.
+    name: Vec<u8>,
     not_before: Timestamp,
     not_after: Timestamp,
 }
@@ -120,6 +122,7 @@ impl Authority {
         Ok(Self {
             issuer: Issuer::new(params, key),
             certificate_pem,
+            name: name(common_name, &[]),
             common_name: common_name.to_owned(),
             not_before,
             not_after,
@@ -193,6 +196,7 @@ impl Authority {
             &name(common_name, organizations),
             &key,
             &self.issuer,
+            &self.name,
         )
         .map_err(failed)?;
         Ok(self.issued(&certificate, &key, not_before, not_after))
@@ -225,7 +229,7 @@ impl Authority {
         }
         let failed = |error| cryptography(csr.common_name(), error);
         let certificate =
-            sign_as(params, csr.subject(), csr.key(), &self.issuer).map_err(failed)?;
+            sign_as(params, csr.subject(), csr.key(), &self.issuer, &self.name).map_err(failed)?;
         Ok(certificate_pem(&certificate))
     }
 

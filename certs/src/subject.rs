@@ -85,13 +85,16 @@ fn is_plain_of(name: &X509Name<'_>, with_units: bool) -> bool {
     common_names == 1 && element(SEQUENCE, &[&sets]) == name.as_raw()
 }
 
-/// Signs a certificate with `params`, for `key`, with `subject` in place of the subject of `params`. `subject` must come
-/// from [`name`] or from a parsed request. Returns DER.
+/// Signs a certificate with `params`, for `key`, with `subject` in place of the subject of `params`, and with `issuer_name` as the issuer:
+/// both DER, of [`name`] or of a parsed request or certificate. Returns DER.
+///
+/// A library that decodes and encodes a name may lose a part of it, and then no client finds the issuer.
 pub(crate) fn sign_as(
     mut params: CertificateParams,
     subject: &[u8],
     key: &impl PublicKeyData,
     issuer: &Issuer<'_, KeyPair>,
+    issuer_name: &[u8],
 ) -> Result<Vec<u8>, rcgen::Error> {
     params.distinguished_name = DistinguishedName::new();
     params
@@ -101,14 +104,19 @@ pub(crate) fn sign_as(
     let (_, parsed) = X509Certificate::from_der(draft.der())
         .map_err(|_| rcgen::Error::CouldNotParseCertificate)?;
 
-    // The fields of the signed part, without its header. Only the subject is replaced.
+    // The fields of the signed part, without its header. Only the names are replaced: the issuer's comes first.
     let fields = contents(parsed.tbs_certificate.as_ref());
-    let drafted = parsed.subject().as_raw();
-    let at = drafted.as_ptr().addr() - fields.as_ptr().addr();
-    let signed = element(
-        SEQUENCE,
-        &[&fields[..at], subject, &fields[at + drafted.len()..]],
+    let range = |drafted: &[u8]| {
+        let at = drafted.as_ptr().addr() - fields.as_ptr().addr();
+        at..at + drafted.len()
+    };
+    let (issued_by, issued_to) = (
+        range(parsed.issuer().as_raw()),
+        range(parsed.subject().as_raw()),
     );
+    let between = &fields[issued_by.end..issued_to.start];
+    let (before, after) = (&fields[..issued_by.start], &fields[issued_to.end..]);
+    let signed = element(SEQUENCE, &[before, issuer_name, between, subject, after]);
 
     // The algorithm follows the signed part, and does not change.
     let outer = contents(draft.der());
@@ -143,7 +151,7 @@ pub(crate) fn element(tag: u8, parts: &[&[u8]]) -> Vec<u8> {
 }
 
 /// A DER element without tag and length.
-fn contents(element: &[u8]) -> &[u8] {
+pub(crate) fn contents(element: &[u8]) -> &[u8] {
     match element[1] {
         ..0x80 => &element[2..],
         long => &element[2 + usize::from(long & 0x7f)..],
