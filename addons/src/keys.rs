@@ -10,6 +10,10 @@ pub(super) enum Key {
     AddOn(String),
     /// An add-on on a cluster: the namespace and the name of a ManagedClusterAddOn, which may not exist.
     OnCluster(Place),
+    /// The permissions of an add-on, by its name, which may not exist.
+    Permissions(String),
+    /// A CertificateSigningRequest, by its name.
+    Request(String),
 }
 
 /// The object of this namespace and name.

@@ -4,12 +4,18 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use berth_addons_core::config::{DeploymentConfig, Stored, Template};
-use berth_addons_core::facts::{AddOn, Cluster, OnCluster, Work};
+use berth_addons_core::facts::{AddOn, Cluster, OnCluster, Request, Work, binding};
+use berth_addons_core::registration::permissions::ADDON_TEMPLATE;
 use berth_api::{GroupVersionResource, groups, labels};
 use berth_reconcile::{Item, Watched};
+use k8s_openapi::api::rbac::v1::RoleBinding;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
+
+/// Selects the CSRs of add-ons, which have both labels.
+const OF_ADD_ONS: &str =
+    "open-cluster-management.io/addon-name,open-cluster-management.io/cluster-name";
 
 /// A kind that is watched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -22,6 +28,8 @@ pub(super) enum Kind {
     Placement,
     Decision,
     Work,
+    Binding,
+    Request,
 }
 
 /// The kept part of an object.
@@ -36,6 +44,9 @@ pub(super) enum Fact {
     Decision(DecisionFact),
     /// `None` without the label of an add-on.
     Work(Option<Work>),
+    Binding(Box<RoleBinding>),
+    /// `None` if nothing is due for it.
+    Request(Option<Request>),
 }
 
 /// A Placement, by its status.
@@ -127,7 +138,7 @@ struct StoredSelection {
 
 impl Kind {
     /// All kinds.
-    pub(super) const ALL: [Self; 8] = [
+    pub(super) const ALL: [Self; 10] = [
         Self::AddOn,
         Self::OnCluster,
         Self::DeploymentConfig,
@@ -136,11 +147,18 @@ impl Kind {
         Self::Placement,
         Self::Decision,
         Self::Work,
+        Self::Binding,
+        Self::Request,
     ];
+
+    /// Returns whether add-ons can be installed and deployed without it: it is needed for certificates and permissions only.
+    pub(super) const fn is_of_rights(self) -> bool {
+        matches!(self, Self::Binding | Self::Request)
+    }
 
     /// Group, version, and resource, which is the name in metrics and logs, too.
     const fn served(self) -> (&'static str, &'static str, &'static str) {
-        use groups::{ADDON, CLUSTER, WORK};
+        use groups::{ADDON, CERTIFICATES, CLUSTER, RBAC, WORK};
         match self {
             Self::AddOn => (ADDON, "v1beta1", groups::CLUSTER_MANAGEMENT_ADDONS),
             Self::OnCluster => (ADDON, "v1beta1", groups::MANAGED_CLUSTER_ADDONS),
@@ -150,6 +168,8 @@ impl Kind {
             Self::Placement => (CLUSTER, "v1beta1", groups::PLACEMENTS),
             Self::Decision => (CLUSTER, "v1beta1", groups::PLACEMENT_DECISIONS),
             Self::Work => (WORK, "v1", groups::MANIFEST_WORKS),
+            Self::Binding => (RBAC, "v1", "rolebindings"),
+            Self::Request => (CERTIFICATES, "v1", "certificatesigningrequests"),
         }
     }
 
@@ -173,6 +193,8 @@ impl Kind {
             Self::Placement => Fact::Placement(PlacementFact::new(item.parse()?)),
             Self::Decision => Fact::Decision(DecisionFact::new(item.parse()?)),
             Self::Work => Fact::Work(Work::read(item.json)?),
+            Self::Binding => Fact::Binding(binding(item.json)?.into()),
+            Self::Request => Fact::Request(Request::read(item.json)?),
         })
     }
 }
@@ -185,6 +207,8 @@ pub(super) fn watched() -> Vec<(Kind, Watched<Fact>)> {
         let row = match kind {
             // Those of ManifestWorkReplicaSets and of users say nothing about add-ons.
             Kind::Work => all.labelled(labels::ADDON_NAME),
+            Kind::Binding => all.labelled(ADDON_TEMPLATE),
+            Kind::Request => all.labelled(OF_ADD_ONS),
             _ => all,
         };
         (kind, row)

@@ -5,7 +5,8 @@
 //! # Shape
 //! What is due is decided in `berth-addons-core`, plain functions. `view` keeps what they read of the hub, and knows which keys a change
 //! concerns. `world` connects both to the kit of all controllers ([`berth_reconcile`]); `add_ons` carries out what is due for an add-on as
-//! a whole, `deploy` what is due for the works of an add-on from a template.
+//! a whole, `deploy` what is due for the works of an add-on from a template, `permissions` for its RoleBindings, `requests` for the
+//! certificates of its agents.
 //!
 //! # Guarantees
 //! - A hub that does not serve add-ons, placements or works is waited for, without a write. So is a kind that is not served any more.
@@ -20,15 +21,19 @@ mod deployments;
 mod job;
 mod keys;
 mod kinds;
+mod metrics;
+mod permissions;
 mod placements;
+mod requests;
 mod settings;
 mod view;
 mod world;
 
 pub use berth_addons_core::install::Grace;
+pub use metrics::Metrics;
 pub use settings::Settings;
 
-use berth_reconcile::{Controller, Metrics, Names};
+use berth_reconcile::{Controller, Names};
 
 use world::AddOns;
 
@@ -40,9 +45,10 @@ pub const NAMES: Names = Names {
     lease: "manager-lock",
 };
 
-/// The controller of add-ons. `metrics` are those that all controllers of the process share.
+/// The controller of add-ons.
 pub fn controller(settings: Settings, metrics: Metrics) -> Controller {
-    Controller::new(NAMES, metrics, move || {
-        (AddOns::new(settings), kinds::watched())
+    Controller::new(NAMES, metrics.common(), move || {
+        let world = AddOns::new(settings, metrics.clone());
+        (world, kinds::watched())
     })
 }

@@ -1,5 +1,6 @@
 //! The last observed state of the hub, and the keys that a change of it concerns.
 
+mod rights;
 #[cfg(test)]
 mod tests;
 
@@ -7,10 +8,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use berth_addons_core::config::Configs;
-use berth_addons_core::deploy::{Hosting, Made, Part, Permissions, Source};
+use berth_addons_core::deploy::{Hosting, Made, Part, Source};
 use berth_addons_core::facts::{AddOn, Cluster, OnCluster, Selection, Work, selection};
 use berth_addons_core::install::is_installed;
-use berth_addons_core::registration::subject_is_ready;
 use berth_addons_core::rollout::{self, Decision};
 use berth_addons_core::works::Digest;
 use berth_addons_core::{cluster, deploy, install};
@@ -22,7 +22,9 @@ use super::deployments::{Deployments, Inputs, Known};
 use super::job::Job;
 use super::keys::{Key, Place, place};
 use super::kinds::{DecisionFact, Fact, Kind};
+use super::permissions::Bindings;
 use super::placements::Placements;
+use super::requests::Requests;
 use super::settings::Settings;
 
 /// The last observed state of the hub.
@@ -42,6 +44,8 @@ pub(super) struct View {
     deployments: Deployments,
     /// Since when the ManagedClusterAddOns that may be deleted are not selected, and why.
     away: HashMap<Place, (Selection, Instant)>,
+    pub(super) bindings: Bindings,
+    pub(super) requests: Requests,
     /// ClusterManagementAddOns and ManagedClusterAddOns that cannot be read: nothing is written for them.
     unreadable: HashSet<Place>,
 }
@@ -68,6 +72,8 @@ impl View {
             configs: Configs::default(),
             deployments: Deployments::default(),
             away: HashMap::new(),
+            bindings: Bindings::default(),
+            requests: Requests::default(),
             unreadable: HashSet::new(),
         }
     }
@@ -113,6 +119,8 @@ impl View {
             }
             Fact::Decision(decision) => self.decision_changed(at, Some(decision)),
             Fact::Work(work) => self.work_changed(at, work),
+            Fact::Binding(binding) => self.binding_changed(at, Some(*binding)),
+            Fact::Request(request) => self.request_changed(&at.1, request),
         }
     }
 
@@ -124,6 +132,7 @@ impl View {
                 let keys = self.of_add_on(&at.1);
                 self.add_ons.remove(&at.1);
                 self.away.retain(|(_, name), _| *name != at.1);
+                self.bindings.forget(&at.1);
                 keys
             }
             Kind::OnCluster => {
@@ -153,6 +162,8 @@ impl View {
             }
             Kind::Decision => self.decision_changed(at, None),
             Kind::Work => self.work_changed(at, None),
+            Kind::Binding => self.binding_changed(at, None),
+            Kind::Request => self.request_changed(&at.1, None),
         }
     }
 
@@ -164,7 +175,13 @@ impl View {
             }
             Kind::Placement => self.placements.unreadable(at, false),
             Kind::Decision => self.placements.unreadable(at, true),
-            Kind::DeploymentConfig | Kind::Template | Kind::Cluster | Kind::Work => {}
+            // A binding stays what it was; a request that cannot be read gets no certificate.
+            Kind::DeploymentConfig
+            | Kind::Template
+            | Kind::Cluster
+            | Kind::Work
+            | Kind::Binding
+            | Kind::Request => {}
         }
     }
 
@@ -178,7 +195,7 @@ impl View {
     pub(super) fn all(&self) -> Vec<Key> {
         let names: BTreeSet<_> = self.add_ons.keys().chain(self.on_clusters.keys()).collect();
         let keys = names.into_iter().flat_map(|name| self.of_add_on(name));
-        keys.collect()
+        keys.chain(self.all_rights()).collect()
     }
 
     /// Decides what is due for an add-on.
@@ -254,7 +271,7 @@ impl View {
                 works: &works,
                 done: &known.done,
                 fault: known.fault,
-                permissions: permissions(cluster, name, on, source),
+                permissions: self.permission_state(at, on),
             });
         let due = match add_on {
             None => cluster::ending(deployment.as_ref(), now),
@@ -499,23 +516,4 @@ impl View {
         let concerned: BTreeSet<_> = old.into_iter().chain(of).collect();
         concerned.into_iter().map(Key::OnCluster).collect()
     }
-}
-
-/// Whether the agents of a cluster have the permissions of the template.
-fn permissions<'a>(
-    cluster: &str,
-    add_on: &str,
-    on: &OnCluster,
-    source: &Source<'_>,
-) -> Permissions<'a> {
-    let registrations = source
-        .template()
-        .into_iter()
-        .flat_map(|it| &it.registration);
-    let clients = registrations.filter_map(|it| it.kube_client.as_ref());
-    let are_wanted = clients.flat_map(|it| &it.hub_permissions).next().is_some();
-    if are_wanted && !subject_is_ready(cluster, add_on, &on.registrations) {
-        return Permissions::Pending;
-    }
-    Permissions::Applied
 }

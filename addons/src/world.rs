@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use berth_addons_core::registration::{PERMISSIONS, REQUESTS};
 use berth_addons_core::{ADD_ON, ON_CLUSTER};
 use berth_api::Now;
 use berth_api::plan::Plan;
@@ -16,6 +17,9 @@ use super::add_ons;
 use super::deploy;
 use super::keys::{Key, Place, place};
 use super::kinds::{Fact, Kind};
+use super::metrics::Metrics;
+use super::permissions;
+use super::requests;
 use super::settings::Settings;
 use super::view::{Due, View};
 
@@ -25,6 +29,9 @@ const ADD_ONS_AT_ONCE: usize = 2;
 /// ManagedClusterAddOns that are worked on at the same time.
 const ON_CLUSTERS_AT_ONCE: usize = 16;
 
+/// CertificateSigningRequests that are worked on at the same time.
+const REQUESTS_AT_ONCE: usize = 16;
+
 /// The longest time until a key with a timer is decided again: the clock may be set in the meantime.
 pub(super) const LONGEST_TIMER: Duration = Duration::from_secs(3600);
 
@@ -32,17 +39,19 @@ pub(super) const LONGEST_TIMER: Duration = Duration::from_secs(3600);
 #[derive(Debug)]
 pub(super) struct AddOns {
     pub(super) view: View,
+    pub(super) metrics: Metrics,
     listed: BTreeSet<Kind>,
-    /// The kinds that the hub does not serve.
+    /// The kinds that the hub does not serve, or does not let this controller list.
     missing: BTreeSet<Kind>,
 }
 
 // === impl AddOns ===
 
 impl AddOns {
-    pub(super) fn new(settings: Settings) -> Self {
+    pub(super) fn new(settings: Settings, metrics: Metrics) -> Self {
         Self {
             view: View::new(settings),
+            metrics,
             listed: BTreeSet::new(),
             missing: BTreeSet::new(),
         }
@@ -50,8 +59,23 @@ impl AddOns {
 
     /// Returns whether everything that a decision reads has been seen.
     pub(super) fn is_ready(&self) -> bool {
-        let mut kinds = Kind::ALL.iter();
-        kinds.all(|it| self.listed.contains(it) && !self.missing.contains(it))
+        let mut kinds = Kind::ALL.iter().filter(|it| !it.is_of_rights());
+        kinds.all(|it| self.knows(*it))
+    }
+
+    /// Returns whether everything that decides about permissions has been seen.
+    pub(super) fn knows_bindings(&self) -> bool {
+        self.is_ready() && self.knows(Kind::Binding)
+    }
+
+    /// Returns whether a request may be for an add-on from a template.
+    pub(super) fn judges(&self, request: &str) -> bool {
+        let known = self.view.requests.get(request);
+        self.is_ready() && known.is_some_and(|it| self.view.judged(it).is_some())
+    }
+
+    fn knows(&self, kind: Kind) -> bool {
+        self.listed.contains(&kind) && !self.missing.contains(&kind)
     }
 }
 
@@ -63,28 +87,36 @@ impl World for AddOns {
     const LANES: &'static [Lane] = &[
         Lane::new(ADD_ON, ADD_ONS_AT_ONCE),
         Lane::new(ON_CLUSTER, ON_CLUSTERS_AT_ONCE),
+        Lane::new(PERMISSIONS, ADD_ONS_AT_ONCE),
+        Lane::new(REQUESTS, REQUESTS_AT_ONCE),
     ];
 
     fn lane(key: &Key) -> usize {
         match key {
             Key::AddOn(_) => 0,
             Key::OnCluster(_) => 1,
+            Key::Permissions(_) => 2,
+            Key::Request(_) => 3,
         }
     }
 
     /// The clusters of one add-on do not delay those of another.
     fn group(key: &Key) -> &str {
-        let (Key::AddOn(name) | Key::OnCluster((_, name))) = key;
-        name
+        match key {
+            Key::AddOn(name) | Key::OnCluster((_, name)) | Key::Permissions(name) => name,
+            Key::Request(_) => "",
+        }
     }
 
-    fn apply(&mut self, _: Kind, it: &Meta, fact: Fact, _: Report, wakes: &mut Wake<Self>) {
+    fn apply(&mut self, kind: Kind, it: &Meta, fact: Fact, _: Report, wakes: &mut Wake<Self>) {
         // A write of one key concerns the other one, too.
-        wakes.extend(self.view.apply(&place(&it.namespace, &it.name), fact));
+        let keys = self.view.apply(&place(&it.namespace, &it.name), fact);
+        wakes.extend(self.view.with_rights(kind, keys));
     }
 
     fn gone(&mut self, kind: Kind, namespace: &str, name: &str, wakes: &mut Wake<Self>) {
-        wakes.extend(self.view.remove(kind, &place(namespace, name)));
+        let keys = self.view.remove(kind, &place(namespace, name));
+        wakes.extend(self.view.with_rights(kind, keys));
     }
 
     fn unreadable(&mut self, kind: Kind, object: &Meta, error: &serde_json::Error) {
@@ -107,6 +139,13 @@ impl World for AddOns {
     }
 
     fn lost_sight(&mut self, kind: Kind, error: &WatchError, _: Now, _: &mut Wake<Self>) {
+        if error.code == 403 && kind.is_of_rights() && self.missing.insert(kind) {
+            tracing::warn!(
+                resource = kind.name(),
+                %error,
+                "add-ons from templates get no certificates or permissions; grant the controller the ClusterRole of manifests/addons"
+            );
+        }
         if error.code == 404 && self.missing.insert(kind) {
             tracing::info!(
                 resource = kind.name(),
@@ -135,6 +174,8 @@ impl World for AddOns {
         match key {
             Key::AddOn(name) => add_ons::reconcile(on, key, name).await,
             Key::OnCluster(at) => on_cluster(on, key, at).await,
+            Key::Permissions(name) => permissions::reconcile(on, key, name).await,
+            Key::Request(name) => requests::reconcile(on, name).await,
         }
     }
 }

@@ -147,7 +147,8 @@ impl Components {
             )));
         }
         if let Some(settings) = selection.addon {
-            controllers.push(component(berth_addons::controller(settings, common)));
+            let metrics = berth_addons::Metrics::beside(registry, common)?;
+            controllers.push(component(berth_addons::controller(settings, metrics)));
         }
         Ok(Self {
             port,

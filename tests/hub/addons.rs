@@ -4,5 +4,7 @@ mod configuring;
 mod deploying;
 mod hub;
 mod installing;
+mod permitting;
 mod process;
+mod requesting;
 mod resuming;

@@ -2,9 +2,18 @@
 //! approved for them.
 
 pub mod permissions;
+pub mod remedies;
 pub mod requests;
 mod subjects;
+mod templates;
 
 pub use subjects::{
     CSR, TOKEN, account, default_groups, default_user, registrations, subject_is_ready,
 };
+pub use templates::{Registered, registered};
+
+/// The name of the reconciler of certificate requests, in metrics.
+pub const REQUESTS: &str = "addon-certificate-requests";
+
+/// The name of the reconciler of permissions, in metrics.
+pub const PERMISSIONS: &str = "addon-permissions";

@@ -104,6 +104,8 @@ fn keys(keys: Vec<Key>) -> Vec<String> {
     let shown = keys.into_iter().map(|it| match it {
         Key::AddOn(name) => name,
         Key::OnCluster((cluster, name)) => format!("{cluster}/{name}"),
+        Key::Permissions(name) => format!("permissions of {name}"),
+        Key::Request(name) => format!("request {name}"),
     });
     shown.collect()
 }

@@ -3,9 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use berth_addons::{Grace, Settings, controller};
+use berth_addons::{Grace, Metrics, Settings, controller};
 use berth_manifests::files::{self, PLACEMENT_CRDS};
-use berth_reconcile::Metrics;
 use berth_testkit::cluster::{AsAdmin, CRDS, Cluster, Person, Private, fresh};
 use berth_testkit::process::once;
 use berth_testkit::{addons, eventually, shipped, when};
@@ -96,7 +95,11 @@ impl Hub {
 
     /// Starts a controller with this grace.
     pub async fn start_with(&self, grace: Grace) -> Reconcilers {
-        let make = |registry: &_| controller(Settings { grace }, Metrics::new(registry).unwrap());
+        let make = |registry: &_| {
+            let common = berth_reconcile::Metrics::new(registry).unwrap();
+            let metrics = Metrics::beside(registry, common).unwrap();
+            controller(Settings { grace }, metrics)
+        };
         Reconcilers::start(self.account().await, make)
     }
 
@@ -292,13 +295,19 @@ impl Hub {
 
     /// Creates an AddOnTemplate with these manifests, whose agents may act on the hub; or changes it.
     pub async fn template(&self, name: &str, manifests: Value) {
+        let registration = json!([{"type": "KubeClient"}]);
+        self.registering(name, manifests, registration).await;
+    }
+
+    /// Creates an AddOnTemplate with these manifests, and these registrations of its agents; or changes it.
+    pub async fn registering(&self, name: &str, manifests: Value, registration: Value) {
         let template = json!({
             "apiVersion": format!("{GROUP}/v1alpha1"), "kind": "AddOnTemplate",
             "metadata": {"name": self.named(name)},
             "spec": {
                 "addonName": "a",
                 "agentSpec": {"workload": {"manifests": manifests}},
-                "registration": [{"type": "KubeClient"}],
+                "registration": registration,
             },
         });
         let path = format!("/apis/{GROUP}/v1alpha1/addontemplates/{}", self.named(name));

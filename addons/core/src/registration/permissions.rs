@@ -9,8 +9,13 @@
 //! - in the namespace of a cluster only that cluster's agents are bound;
 //! - what no template asks for any more goes.
 
+mod granted;
 #[cfg(test)]
 mod tests;
+mod writes;
+
+pub use granted::{Granted, granted};
+pub use writes::writes;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -43,7 +48,8 @@ pub struct Agent<'a> {
     pub cluster: &'a str,
     /// The uid of the ManagedClusterAddOn.
     pub uid: &'a str,
-    /// Its template. `None` if it is not known: then what is bound for the cluster stays.
+    /// Its template. `None` if it is not known, or if the ManagedClusterAddOn is being deleted and its hooks may need their rights: then what
+    /// is bound for the cluster stays.
     pub template: Option<&'a AddOnTemplateSpec>,
     /// `status.registrations` of the ManagedClusterAddOn.
     pub registrations: &'a [RegistrationConfig],
@@ -82,7 +88,7 @@ struct Place {
 
 /// Returns the bindings of an add-on.
 ///
-/// `agents` are all ManagedClusterAddOns of the add-on that are not being deleted: a cluster that is left out loses its permissions.
+/// `agents` are all ManagedClusterAddOns of the add-on on accepted clusters: a cluster that is left out loses its permissions.
 /// `stored` are all RoleBindings with the labels of the add-on and of templates, and those of others that have a name of the add-on: they
 /// are left alone, and their names are not used.
 #[must_use]
@@ -126,12 +132,12 @@ pub fn permissions(addon: &str, agents: &[Agent<'_>], stored: &[RoleBinding]) ->
         }
         found.wanted.push(binding(addon, name, place, wanted));
     }
+    let wanted: BTreeSet<_> = (names.iter())
+        .map(|(place, name)| (&*place.namespace, &**name))
+        .collect();
     for binding in stored {
         let (namespace, name) = named(binding);
-        let is_wanted = names
-            .iter()
-            .any(|(place, it)| (place.namespace.as_str(), it.as_str()) == (namespace, name));
-        if !is_wanted && !kept.contains(&(namespace, name)) {
+        if !wanted.contains(&(namespace, name)) && !kept.contains(&(namespace, name)) {
             let unwanted = (namespace.to_owned(), name.to_owned());
             found.unwanted.push(unwanted);
         }
@@ -271,12 +277,18 @@ fn names(
         .map(named)
         .map(|(namespace, name)| (namespace.to_owned(), name.to_owned()))
         .collect();
+    let mut of_role: BTreeMap<Place, BTreeSet<&str>> = BTreeMap::new();
+    for it in stored {
+        of_role
+            .entry(Place::of(it))
+            .or_default()
+            .insert(named(it).1);
+    }
     for place in order {
-        let of_role = stored.iter().filter(|it| Place::of(it) == *place);
         let ocms = ocms_name(addon, &place.kind);
         // Of several stored ones, the one with OCM's name.
-        let stored = of_role
-            .map(|it| named(it).1)
+        let stored = (of_role.get(place).into_iter().flatten())
+            .copied()
             .min_by_key(|name| (*name != ocms, *name));
         let name = match stored {
             Some(name) => name.to_owned(),

@@ -6,10 +6,15 @@
 //! - the cluster has the add-on that the label names, and its template has a registration for the signer;
 //! - subject and alternative names are those of that registration, and the usages those of a client.
 
+mod steps;
 #[cfg(test)]
 mod tests;
 
-use berth_api::addon::{AddOnTemplateSpec, RegistrationSpecType, Subject};
+pub use steps::{Step, step};
+
+use berth_api::addon::{
+    AddOnTemplateSpec, CustomSignerRegistrationConfig, RegistrationSpecType, Subject,
+};
 use berth_api::agents;
 use berth_api::names::is_dns1123_label;
 use berth_api::text::{is_plain, shorten};
@@ -95,7 +100,7 @@ pub fn judge(request: &Request<'_>, facts: &Facts<'_>) -> Verdict {
         Err((reason, why)) => Verdict::Leave {
             reason,
             note: format!(
-                "CertificateSigningRequest {:?} of user {} for add-on {} of ManagedCluster {} is not approved by the hub: {why}",
+                "CertificateSigningRequest {:?} of user {} for add-on {} of ManagedCluster {} gets no certificate from the hub: {why}",
                 shorten(request.name, LONGEST),
                 quoted(request.username),
                 quoted(request.addon),
@@ -130,12 +135,7 @@ fn expected(request: &Request<'_>, template: &AddOnTemplateSpec) -> Option<Expec
             with_authenticated: true,
         });
     }
-    let custom = template
-        .registration
-        .iter()
-        .filter(|it| it.r#type == RegistrationSpecType::CustomSigner)
-        .filter_map(|it| it.custom_signer.as_ref())
-        .find(|custom| custom.signer_name == request.signer)?;
+    let custom = custom_signer(template, request.signer)?;
     let mut subject = custom_subject(cluster, addon, custom);
     if subject.user.is_empty() {
         // The agent's own default, which it uses if the hub names no user.
@@ -145,6 +145,19 @@ fn expected(request: &Request<'_>, template: &AddOnTemplateSpec) -> Option<Expec
         subject,
         with_authenticated: false,
     })
+}
+
+/// The registration of a template for another signer than the API server's.
+fn custom_signer<'a>(
+    template: &'a AddOnTemplateSpec,
+    signer: &str,
+) -> Option<&'a CustomSignerRegistrationConfig> {
+    template
+        .registration
+        .iter()
+        .filter(|it| it.r#type == RegistrationSpecType::CustomSigner)
+        .filter_map(|it| it.custom_signer.as_ref())
+        .find(|custom| custom.signer_name == signer)
 }
 
 fn check_requester(request: &Request<'_>, facts: &Facts<'_>) -> Result<(), Refusal> {

@@ -1,0 +1,213 @@
+//! What the view knows about certificates and permissions of add-ons.
+
+use std::collections::BTreeSet;
+
+use berth_addons_core::deploy;
+use berth_addons_core::facts::{OnCluster, Request};
+use berth_addons_core::registration::permissions::{
+    Agent, Granted, Permissions, granted, permissions,
+};
+use berth_addons_core::registration::{Registered, registered, requests};
+use berth_api::conditions::{addon, condition_of};
+use k8s_openapi::api::rbac::v1::RoleBinding;
+
+use super::View;
+use crate::keys::{Key, Place, place};
+use crate::kinds::Kind;
+use crate::permissions::Faults;
+
+/// The beginning of the message of a condition with the reason `SetPermissionFailed`.
+const FAILED: &str = "Failed to set permission for hub agent: ";
+
+/// Why the agents of a cluster have no permissions.
+const NOT_ACCEPTED: &str =
+    "the ManagedCluster is not accepted (spec.hubAcceptsClient), or is being deleted";
+
+impl View {
+    /// Adds the keys of certificates and permissions to those that a change of this kind concerns.
+    pub(crate) fn with_rights(&self, kind: Kind, mut keys: Vec<Key>) -> Vec<Key> {
+        if !matches!(
+            kind,
+            Kind::AddOn | Kind::OnCluster | Kind::Cluster | Kind::Template
+        ) {
+            return keys;
+        }
+        let mut more = BTreeSet::new();
+        for key in &keys {
+            match key {
+                Key::AddOn(name) => {
+                    more.insert(Key::Permissions(name.clone()));
+                    if matches!(kind, Kind::AddOn | Kind::Template) {
+                        let requests = self.requests.of_add_on(name);
+                        more.extend(requests.cloned().map(Key::Request));
+                    }
+                }
+                Key::OnCluster(at) => {
+                    if self.on(at).is_some() {
+                        more.insert(Key::Permissions(at.1.clone()));
+                    }
+                    more.extend(self.requests.of(at).cloned().map(Key::Request));
+                }
+                Key::Permissions(_) | Key::Request(_) => {}
+            }
+        }
+        keys.extend(more);
+        keys
+    }
+
+    /// All keys of certificates and permissions.
+    pub(super) fn all_rights(&self) -> impl Iterator<Item = Key> {
+        let names = self.on_clusters.keys().chain(self.bindings.add_ons());
+        let names: BTreeSet<_> = names.cloned().collect();
+        let requests = self.requests.names().cloned().map(Key::Request);
+        names.into_iter().map(Key::Permissions).chain(requests)
+    }
+
+    /// Applies a CertificateSigningRequest, or its end.
+    pub(super) fn request_changed(&mut self, name: &str, request: Option<Request>) -> Vec<Key> {
+        let is_kept = request.is_some();
+        self.requests.set(name, request);
+        let key = is_kept.then(|| Key::Request(name.to_owned()));
+        key.into_iter().collect()
+    }
+
+    /// Applies a RoleBinding, or its end.
+    pub(super) fn binding_changed(&mut self, at: &Place, binding: Option<RoleBinding>) -> Vec<Key> {
+        let mut keys = Vec::new();
+        for name in self.bindings.set(at, binding) {
+            let waiting = self.on_clusters.get(&name).into_iter().flatten();
+            // One in another namespace is for all clusters: those that have their permissions do not wait for it.
+            let waiting = waiting
+                .filter(|(cluster, on)| **cluster == at.0 || !is_applied(on))
+                .map(|(cluster, _)| Key::OnCluster(place(cluster, &name)));
+            keys.extend(waiting);
+            keys.push(Key::Permissions(name));
+        }
+        keys
+    }
+
+    /// What the hub knows about a request; `None` if it is not for an add-on from a template.
+    pub(crate) fn judged(&self, request: &Request) -> Option<requests::Facts<'_>> {
+        let at = place(&request.cluster, &request.addon);
+        if self.unreadable.contains(&at) || !self.is_readable(&request.addon) {
+            return None;
+        }
+        let add_on = self.add_ons.get(&request.addon);
+        // Also if the template was edited, and the cluster's turn has not come: certificates are renewed meanwhile.
+        match registered(add_on, self.on(&at)?, &self.configs) {
+            Registered::Template { template, .. } => Some(requests::Facts {
+                cluster_is_accepted: self.is_accepted(&at.0),
+                template: template.spec.as_ref(),
+            }),
+            Registered::Nothing | Registered::Unknown => None,
+        }
+    }
+
+    /// Decides about the permissions of an add-on. Returns also the stored bindings. `None` if nothing is decided.
+    pub(crate) fn decide_permissions(&self, name: &str) -> Option<(Permissions, Vec<RoleBinding>)> {
+        let add_on = self.add_ons.get(name);
+        if !self.is_readable(name) || add_on.is_some_and(|it| !it.is_managed) {
+            return None;
+        }
+        let all = self.on_clusters.get(name).into_iter().flatten();
+        let accepted = all.filter(|(cluster, _)| self.is_accepted(cluster));
+        let agents = accepted.filter_map(|(cluster, on)| self.agent(name, cluster, on));
+        let agents: Vec<_> = agents.collect();
+        let stored = self.bindings.all_of(name);
+        if agents.is_empty() && stored.is_empty() {
+            return None;
+        }
+        Some((permissions(name, &agents, &stored), stored))
+    }
+
+    /// `None` if the add-on has no template there.
+    fn agent<'a>(&'a self, name: &str, cluster: &'a str, on: &'a OnCluster) -> Option<Agent<'a>> {
+        let at = place(cluster, name);
+        let registered = registered(self.add_ons.get(name), on, &self.configs);
+        let template = match registered {
+            Registered::Nothing => return None,
+            // Its hooks may need what it has.
+            _ if on.is_deleting || self.unreadable.contains(&at) => None,
+            Registered::Template {
+                template,
+                is_current: true,
+            } => template.spec.as_ref(),
+            Registered::Template { .. } | Registered::Unknown => None,
+        };
+        Some(Agent {
+            cluster,
+            uid: &on.uid,
+            template,
+            registrations: &on.registrations,
+        })
+    }
+
+    /// Whether the agents of an add-on on a cluster have the permissions of their template.
+    pub(super) fn permission_state<'a>(
+        &'a self,
+        at: &Place,
+        on: &'a OnCluster,
+    ) -> deploy::Permissions<'a> {
+        let (cluster, name) = at;
+        let Some(agent) = self.agent(name, cluster, on) else {
+            return deploy::Permissions::Applied;
+        };
+        let stored = |namespace: &str| self.bindings.within(name, namespace);
+        let missing = match granted(name, &agent, stored) {
+            Granted::NoSubject => return deploy::Permissions::Pending,
+            Granted::All => Vec::new(),
+            Granted::Missing(_) if !self.is_accepted(cluster) => {
+                return deploy::Permissions::Failed(NOT_ACCEPTED);
+            }
+            Granted::Missing(namespaces) => namespaces,
+        };
+        let fault = match self.bindings.faults(name) {
+            Some(Faults {
+                of_clusters,
+                of_bindings,
+            }) => of_clusters.get(cluster).or_else(|| {
+                let mut of_bindings = of_bindings.iter();
+                let found = of_bindings.find(|((namespace, _), _)| missing.contains(namespace));
+                found.map(|(_, it)| it)
+            }),
+            // After a start it is not known yet: what an earlier process said stays.
+            None => None,
+        };
+        let said = condition_of(&on.conditions, addon::REGISTRATION_APPLIED)
+            .filter(|it| it.reason == addon::SET_PERMISSION_FAILED)
+            .and_then(|it| it.message.strip_prefix(FAILED))
+            .filter(|_| self.bindings.faults(name).is_none());
+        match fault.map(String::as_str).or(said) {
+            Some(why) => deploy::Permissions::Failed(why),
+            None if missing.is_empty() => deploy::Permissions::Applied,
+            None => deploy::Permissions::Pending,
+        }
+    }
+
+    /// Notes why permissions of an add-on cannot be given. Returns the keys that this concerns.
+    pub(crate) fn set_faults(&mut self, name: &str, faults: Faults) -> Vec<Key> {
+        let is_faultless = faults == Faults::default();
+        if !self.bindings.set_faults(name, faults) {
+            return Vec::new();
+        }
+        let all = self.on_clusters.get(name).into_iter().flatten();
+        let concerned = all.filter(|(_, on)| !is_faultless || !is_applied(on));
+        let keys = concerned.map(|(cluster, _)| Key::OnCluster(place(cluster, name)));
+        keys.collect()
+    }
+
+    fn on(&self, at: &Place) -> Option<&OnCluster> {
+        self.on_clusters.get(&at.1)?.get(&at.0)
+    }
+
+    fn is_accepted(&self, cluster: &str) -> bool {
+        let cluster = self.clusters.get(cluster);
+        cluster.is_some_and(|it| it.is_accepted && !it.is_deleting)
+    }
+}
+
+/// The condition says that the permissions are given.
+fn is_applied(on: &OnCluster) -> bool {
+    let condition = condition_of(&on.conditions, addon::REGISTRATION_APPLIED);
+    condition.is_some_and(|it| it.reason == addon::SET_PERMISSION_APPLIED)
+}
