@@ -11,8 +11,8 @@ use berth_reconcile::queue::Next;
 use berth_reconcile::{Handle, WriteOutcome, failed, never_settled, now};
 use k8s_openapi::api::rbac::v1::RoleBinding;
 
-use super::kinds::Kind;
 use super::keys::{Key, Place, place};
+use super::kinds::Kind;
 use super::world::AddOns;
 
 /// Upper bound on the writes that are sent together: facts that change meanwhile count for the next ones.

@@ -11,8 +11,8 @@ use berth_reconcile::queue::Next;
 use berth_reconcile::{Handle, Reference, Regarding, WriteOutcome, failed};
 use serde_json::json;
 
-use super::kinds::Kind;
 use super::keys::Place;
+use super::kinds::Kind;
 use super::world::AddOns;
 
 /// Nothing is due until the key is woken.

@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use berth_addons_core::works::Place;
 use berth_addons_core::works::hooks::without_hooks;
-use berth_addons_core::works::{HOSTING_CLUSTER_NAME, Place};
 use berth_api::ManifestWork;
 use berth_api::addon::ManagedClusterAddOn;
 use berth_rules::display::Lines;
@@ -160,7 +160,7 @@ async fn delete(hub: &HubConnection, args: &Args, uid: Option<String>) -> Result
 /// The hooks that would have run, one line each.
 async fn skipped(hub: &HubConnection, args: &Args, on: &Value) -> Vec<String> {
     let Args { name, cluster, .. } = args;
-    let hosting = on["metadata"]["annotations"][HOSTING_CLUSTER_NAME].as_str();
+    let hosting = on["metadata"]["annotations"][berth_api::labels::ADDON_HOSTING_CLUSTER].as_str();
     let hosted = Place::HostedHook {
         addon_namespace: cluster,
     };
