@@ -26,6 +26,7 @@ mod permissions;
 mod placements;
 mod requests;
 mod settings;
+mod signing;
 mod view;
 mod world;
 
@@ -48,7 +49,7 @@ pub const NAMES: Names = Names {
 /// The controller of add-ons.
 pub fn controller(settings: Settings, metrics: Metrics) -> Controller {
     Controller::new(NAMES, metrics.common(), move || {
-        let world = AddOns::new(settings, metrics.clone());
+        let world = AddOns::new(settings.clone(), metrics.clone());
         (world, kinds::watched())
     })
 }

@@ -7,12 +7,14 @@ use berth_addons_core::registration::remedies;
 use berth_addons_core::registration::requests::{Step, step};
 use berth_api::certificate_request::{CertificateRequest, target};
 use berth_api::plan::{Event, Write};
+use berth_api::text::shorten;
 use berth_reconcile::queue::Next;
 use berth_reconcile::{Handle, Reference, Regarding, WriteOutcome, failed};
 use serde_json::json;
 
 use super::keys::Place;
 use super::kinds::Kind;
+use super::signing;
 use super::world::AddOns;
 
 /// Nothing is due until the key is woken.
@@ -23,6 +25,9 @@ const SETTLED: Next = Next::Settled {
 
 /// The path of the review that says who asks.
 const SELF_SUBJECT_REVIEWS: &str = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
+
+/// Upper bound on the bytes of a request's name in a text.
+const LONGEST_NAME: usize = 150;
 
 /// The outcome of a request that the hub may not approve or sign.
 const FORBIDDEN: &str = "Forbidden";
@@ -130,7 +135,17 @@ pub(super) async fn reconcile(on: &Handle<AddOns>, name: &str) -> Next {
     match step {
         Step::Nothing => SETTLED,
         Step::Approve(write) => write_or_say(on, &stored, *write, "approve").await,
-        Step::Sign(_) => SETTLED,
+        Step::Sign(ca) => match signing::sign(on, &stored, &ca, account(on)).await {
+            Ok(write) => write_or_say(on, &stored, write, "sign").await,
+            Err((reason, why)) => {
+                let name = shorten(&stored.name, LONGEST_NAME);
+                let note = format!(
+                    "CertificateSigningRequest {name:?} gets no certificate from the hub: {why}"
+                );
+                report(on, &stored, reason, note);
+                Next::Failed { wait: None }
+            }
+        },
         Step::Leave { reason, note } => {
             report(on, &stored, reason, note);
             SETTLED

@@ -5,10 +5,12 @@ use std::time::Duration;
 use berth_addons_core::install::Grace;
 
 /// What the controller does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// How long a cluster must not be selected before it loses an add-on.
     pub grace: Grace,
+    /// The namespace of the hub's components: that of certificate authorities for which templates name none.
+    pub namespace: String,
 }
 
 impl Default for Settings {
@@ -20,6 +22,7 @@ impl Default for Settings {
                 // A Placement that a pipeline deletes and creates again.
                 missing: Duration::from_secs(300),
             },
+            namespace: "open-cluster-management-hub".to_owned(),
         }
     }
 }

@@ -147,6 +147,10 @@ impl Components {
             )));
         }
         if let Some(settings) = selection.addon {
+            let settings = berth_addons::Settings {
+                namespace: hub.namespace.clone(),
+                ..settings
+            };
             let metrics = berth_addons::Metrics::beside(registry, common)?;
             controllers.push(component(berth_addons::controller(settings, metrics)));
         }

@@ -8,3 +8,4 @@ mod permitting;
 mod process;
 mod requesting;
 mod resuming;
+mod signing;

@@ -4,6 +4,7 @@
 pub mod permissions;
 pub mod remedies;
 pub mod requests;
+pub mod signing;
 mod subjects;
 mod templates;
 

@@ -196,6 +196,11 @@ impl View {
         keys.collect()
     }
 
+    /// The namespace of the hub's components.
+    pub(crate) fn namespace(&self) -> &str {
+        &self.settings.namespace
+    }
+
     fn on(&self, at: &Place) -> Option<&OnCluster> {
         self.on_clusters.get(&at.1)?.get(&at.0)
     }

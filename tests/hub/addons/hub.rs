@@ -98,7 +98,11 @@ impl Hub {
         let make = |registry: &_| {
             let common = berth_reconcile::Metrics::new(registry).unwrap();
             let metrics = Metrics::beside(registry, common).unwrap();
-            controller(Settings { grace }, metrics)
+            let settings = Settings {
+                grace,
+                ..Settings::default()
+            };
+            controller(settings, metrics)
         };
         Reconcilers::start(self.account().await, make)
     }

@@ -106,11 +106,19 @@ impl Hub {
 
     /// Waits for the Event that a CSR gets no certificate, and returns its note.
     pub async fn left(&self, csr: &Csr) -> String {
+        self.left_for(csr, "").await
+    }
+
+    /// As [`Self::left`], for the Event with these words.
+    pub async fn left_for(&self, csr: &Csr, words: &str) -> String {
         let events = "/apis/events.k8s.io/v1/namespaces/default/events";
         let of = |it: &Value| {
             let mut events = it["items"].as_array().into_iter().flatten();
             let found = events.find(|it| {
-                it["regarding"]["name"] == *csr.name && it["reason"] == "AddOnCSRNotApproved"
+                let note = it["note"].as_str().unwrap_or_default();
+                it["regarding"]["name"] == *csr.name
+                    && it["reason"] == "AddOnCSRNotApproved"
+                    && note.contains(words)
             })?;
             assert_eq!(found["type"], "Warning");
             found["note"].as_str().map(str::to_owned)

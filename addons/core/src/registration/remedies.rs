@@ -18,16 +18,36 @@ const UNKNOWN: &str = "USER-OF-THE-CONTROLLER";
 /// empty if it is not known.
 #[must_use]
 pub fn of_signer(request: &str, signer: &str, verb: &str, message: &str, account: &str) -> String {
+    let request = shorten(request, LONGEST);
+    let beginning =
+        format!("CertificateSigningRequest {request:?} gets no certificate from the hub:");
+    if !message.contains("user not permitted to") {
+        return format!("{beginning} {}", shorten(message, LONGEST));
+    }
     let name = format!("berth-addon:signer:{}", signer.replace('/', "-"));
     let rule = json!({
         "apiGroups": [groups::CERTIFICATES], "resources": ["signers"], "resourceNames": [signer], "verbs": ["approve", "sign"],
     });
     format!(
-        "CertificateSigningRequest {:?} gets no certificate from the hub: the controller may not {verb} for signer {signer} ({}); to let it, \
-         apply {}",
-        shorten(request, LONGEST),
-        shorten(message, LONGEST),
+        "{beginning} the controller may not {verb} for signer {signer}; to let it, apply {}",
         manifest(&name, None, &rule, account),
+    )
+}
+
+/// The text for the Secret of a certificate authority that the hub may not read.
+#[must_use]
+pub fn of_secret(namespace: &str, secret: &str, account: &str) -> String {
+    let rule = json!({
+        "apiGroups": [""], "resources": ["secrets"], "resourceNames": [secret], "verbs": ["get"],
+    });
+    format!(
+        "the controller may not read Secret {namespace}/{secret}; to let it, apply {}",
+        manifest(
+            &format!("berth-addon:ca:{secret}"),
+            Some(namespace),
+            &rule,
+            account
+        ),
     )
 }
 
