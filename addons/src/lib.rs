@@ -5,7 +5,7 @@
 //! # Shape
 //! What is due is decided in `berth-addons-core`, plain functions. `view` keeps what they read of the hub, and knows which keys a change
 //! concerns. `world` connects both to the kit of all controllers ([`berth_reconcile`]); `add_ons` carries out what is due for an add-on as
-//! a whole, `deploy` what is due for the works of an add-on from a template, `permissions` for its RoleBindings, `requests` for the
+//! a whole, `deploy` what is due for the works of an add-on from a template, `world::permissions` for its RoleBindings, `world::requests` for the
 //! certificates of its agents.
 //!
 //! # Guarantees
@@ -16,17 +16,16 @@
 //!   grace begins anew.
 
 mod add_ons;
+mod bindings;
 mod deploy;
 mod deployments;
 mod job;
 mod keys;
 mod kinds;
 mod metrics;
-mod permissions;
+mod pending;
 mod placements;
-mod requests;
 mod settings;
-mod signing;
 mod view;
 mod world;
 

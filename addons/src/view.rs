@@ -18,13 +18,13 @@ use berth_api::addon::AddOnConfig;
 use berth_api::plan::Plan;
 use berth_api::{Now, groups};
 
+use super::bindings::Bindings;
 use super::deployments::{Deployments, Inputs, Known};
 use super::job::Job;
 use super::keys::{Key, Place, place};
 use super::kinds::{DecisionFact, Fact, Kind};
-use super::permissions::Bindings;
+use super::pending::Requests;
 use super::placements::Placements;
-use super::requests::Requests;
 use super::settings::Settings;
 
 /// The last observed state of the hub.

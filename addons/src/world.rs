@@ -1,5 +1,9 @@
 //! Add-ons of the hub as a [`World`].
 
+mod permissions;
+mod requests;
+mod signing;
+
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -18,8 +22,6 @@ use super::deploy;
 use super::keys::{Key, Place, place};
 use super::kinds::{Fact, Kind};
 use super::metrics::Metrics;
-use super::permissions;
-use super::requests;
 use super::settings::Settings;
 use super::view::{Due, View};
 

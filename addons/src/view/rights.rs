@@ -12,9 +12,9 @@ use berth_api::conditions::{addon, condition_of};
 use k8s_openapi::api::rbac::v1::RoleBinding;
 
 use super::View;
+use crate::bindings::Faults;
 use crate::keys::{Key, Place, place};
 use crate::kinds::Kind;
-use crate::permissions::Faults;
 
 /// The beginning of the message of a condition with the reason `SetPermissionFailed`.
 const FAILED: &str = "Failed to set permission for hub agent: ";

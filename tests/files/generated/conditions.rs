@@ -12,7 +12,9 @@ const PAGE: &str = "docs/events.md";
 const BEGIN: &str = "<!-- generated from api/src/conditions.rs -->\n";
 
 /// The crates whose controllers and agents send Events.
-const SENDERS: [&str; 6] = [
+const SENDERS: [&str; 8] = [
+    "addons/core/src",
+    "addons/src",
     "lifecycle/core/src",
     "lifecycle/src",
     "placement/src",

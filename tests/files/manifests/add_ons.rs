@@ -9,7 +9,7 @@ use crate::manifests::placement::permissions_in;
 const ROLE: &str = "manifests/addons/role.yaml";
 
 /// What the controller does: verbs, and resources with their groups.
-const DONE: [(&str, &[&str]); 11] = [
+const DONE: [(&str, &[&str]); 15] = [
     (
         "cluster.open-cluster-management.io/managedclusters cluster.open-cluster-management.io/placements \
          cluster.open-cluster-management.io/placementdecisions",
@@ -49,6 +49,19 @@ const DONE: [(&str, &[&str]); 11] = [
         "work.open-cluster-management.io/manifestworks",
         &["get", "list", "watch", "create", "patch", "delete"],
     ),
+    (
+        "certificates.k8s.io/certificatesigningrequests",
+        &["get", "list", "watch"],
+    ),
+    (
+        "certificates.k8s.io/certificatesigningrequests/approval certificates.k8s.io/certificatesigningrequests/status",
+        &["update"],
+    ),
+    (
+        "rbac.authorization.k8s.io/rolebindings",
+        &["get", "list", "watch", "create", "update", "delete"],
+    ),
+    ("events.k8s.io/events", &["create"]),
     ("authentication.k8s.io/tokenreviews", &["create"]),
     ("authorization.k8s.io/subjectaccessreviews", &["create"]),
 ];
@@ -59,6 +72,9 @@ fn the_role_grants_what_the_controller_of_add_ons_does_and_no_more() {
         let resources = resources.split_whitespace();
         resources.flat_map(|resource| verbs.iter().map(move |verb| format!("{verb} {resource}")))
     });
+    // Of the signers, the API server's only.
+    let signer = "approve certificates.k8s.io/signers kubernetes.io/kube-apiserver-client";
+    let needed = needed.chain([signer.to_owned()]);
     assert_eq!(permissions_in(ROLE, "ClusterRole"), needed.collect());
     let election = [
         "create coordination.k8s.io/leases",

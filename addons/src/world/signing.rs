@@ -8,7 +8,7 @@ use berth_api::plan::{Target, Write};
 use berth_reconcile::{Handle, now};
 use k8s_openapi::api::core::v1::Secret;
 
-use super::world::AddOns;
+use super::AddOns;
 
 /// Why a certificate authority cannot be used: one of a few reasons for metrics, and a text for users. Users have to mend it.
 pub(super) type Fault = (&'static str, String);
