@@ -131,6 +131,7 @@ pub(crate) struct Facts {
     pub(crate) placement_election: Election,
     /// The election of the controller of ManifestWorkReplicaSets.
     pub(crate) work_election: Election,
+    pub(crate) addon_election: Election,
     pub(crate) clusters: Fact<Vec<Item<ManagedCluster>>>,
     pub(crate) sets: Fact<Vec<Item<ManagedClusterSet>>>,
     pub(crate) bindings: Fact<Vec<Item<ManagedClusterSetBinding>>>,

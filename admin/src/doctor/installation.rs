@@ -17,6 +17,8 @@ pub(crate) const LOCK: &str = "registration-controller-lock";
 pub(crate) const PLACEMENT_LOCK: &str = "placement-lock";
 /// The Lease of the election of the controller of ManifestWorkReplicaSets.
 pub(crate) const WORK_LOCK: &str = "work-manager-lock";
+/// The Lease of the election of the controller of add-ons.
+pub(crate) const ADDON_LOCK: &str = "manager-lock";
 /// The default service account of the gate.
 pub(crate) const ACCOUNT: &str = "registration-webhook-sa";
 /// The default service account of the controller.

@@ -27,10 +27,23 @@ pub(super) fn check(facts: &Facts) -> Vec<Finding> {
         let placement = ("placement controller", installation::PLACEMENT_LOCK);
         findings.extend(controller(facts, placement, &facts.placement_election));
     }
-    // A hub may have works without the controller of their replica sets, which OCM does not install by default.
-    let work = ("work controller", installation::WORK_LOCK);
-    if crds::WORK.exists(facts) && !matches!(facts.work_election.lease, Ok(None)) {
-        findings.extend(controller(facts, work, &facts.work_election));
+    // A hub may have works without the controller of their replica sets, which OCM does not install by default. And it may have add-ons that
+    // users create, without the controller of add-ons.
+    for (part, named, election) in [
+        (
+            crds::WORK,
+            ("work controller", installation::WORK_LOCK),
+            &facts.work_election,
+        ),
+        (
+            crds::ADDONS,
+            ("add-on controller", installation::ADDON_LOCK),
+            &facts.addon_election,
+        ),
+    ] {
+        if part.exists(facts) && !matches!(election.lease, Ok(None)) {
+            findings.extend(controller(facts, named, election));
+        }
     }
     findings
 }
@@ -264,5 +277,31 @@ mod tests {
         assert_eq!(check(&facts), []);
         let absent = with(|facts| facts.work_election.lease = Ok(None));
         assert_eq!(check(&absent), []);
+
+        let held = |facts: &mut Facts| facts.addon_election = facts.election.clone();
+        assert_eq!(check(&with(held)), []);
+        let released = |facts: &mut Facts| {
+            held(facts);
+            let lease = facts.addon_election.lease.as_mut().unwrap();
+            let spec = &mut lease.as_mut().unwrap().spec;
+            spec.renew_time = Some(MicroTime(NOW - SignedDuration::from_secs(60)));
+        };
+        let [found] = &check(&with(released))[..] else {
+            panic!("one finding");
+        };
+        assert!(found.message.ends_with("no add-on controller is active"));
+        let facts = with(|facts| {
+            released(facts);
+            without(
+                facts,
+                &[
+                    "clustermanagementaddons",
+                    "managedclusteraddons",
+                    "addondeploy",
+                    "addontemplates",
+                ],
+            );
+        });
+        assert_eq!(check(&facts), []);
     }
 }

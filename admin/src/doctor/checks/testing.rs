@@ -168,6 +168,7 @@ fn read() -> Facts {
         election: election(),
         placement_election: election(),
         work_election: election(),
+        addon_election: election(),
         clusters: Ok(Vec::new()),
         sets: Ok([
             json!({"metadata": {"name": "default"},
