@@ -27,7 +27,9 @@ use crate::join::objects::yaml;
 /// It checks the hub first: its version, what is installed there, and, by a dry run, whether the API server takes each object from you.
 /// If anything is in the way, it names all of it, and changes nothing. Then it installs the CustomResourceDefinitions, the namespace
 /// open-cluster-management-hub with accounts and roles, and the Deployments; waits until they are available; and installs the webhook
-/// registrations last. At the end it creates a bootstrap token, and prints the two commands with which a cluster joins.
+/// registrations last. The CustomResourceDefinitions of ClusterManagementAddOns and ManagedClusterAddOns come after the Deployments, too:
+/// the gate converts these objects, so it has to answer first. At the end it creates a bootstrap token, and prints the two commands with
+/// which a cluster joins.
 ///
 /// It can be run again, also after an interruption. Objects that are as they should be stay unchanged. CustomResourceDefinitions that
 /// have more fields than ours stay, and so do arguments, resources and replicas that somebody has set in a Deployment.

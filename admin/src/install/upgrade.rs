@@ -20,7 +20,8 @@ use crate::hub::{DryRun, HubArgs, HubConnection, Wait, wait};
 /// Upgrade Berth on a hub to the version of this program
 ///
 /// It finds out in which mode Berth is installed, shows the fields that change, and asks. Then it applies CustomResourceDefinitions, roles,
-/// controller and gate, in this order, and waits for each; while the gate is replaced, its old replicas go on answering. A
+/// controller and gate, in this order, and waits for each; while the gate is replaced, its old replicas go on answering. The
+/// CustomResourceDefinitions of ClusterManagementAddOns and ManagedClusterAddOns come after the gate, which converts these objects. A
 /// CustomResourceDefinition that is newer than ours stays, and a version in which objects are stored is never dropped. Arguments, resources
 /// and replicas that somebody has set in a Deployment stay, and so do the values of 'berth init --values'.
 ///
