@@ -113,8 +113,7 @@ $ berth addon create {web} -f {dir}/web.yaml --hub-registration --cluster-role-b
 AddOnTemplate {web}-0.0.1 is created
 ClusterManagementAddOn {web} is created
 $ berth addon create {web} -f {dir}/web.yaml
-Error: {web}-0.0.1: it already exists: --overwrite changes it
-Error: {web}: it already exists: --overwrite changes it
+Error: AddOnTemplate {web}-0.0.1: it already exists: --overwrite changes it
 ? 1
 $ berth addon create {web} -f {dir}/web.yaml --version 0.0.2 --overwrite
 AddOnTemplate {web}-0.0.2 is created

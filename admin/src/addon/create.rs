@@ -42,7 +42,7 @@ pub struct Args {
     /// Version of the AddOnTemplate
     #[arg(long = "version", value_name = "VERSION", default_value = "0.0.1", value_parser = addon_name)]
     template_version: String,
-    /// Change the AddOnTemplate and the ClusterManagementAddOn if they exist
+    /// Change the AddOnTemplate and the ClusterManagementAddOn if they exist. Without --placement-ref, the install strategy stays
     #[arg(long)]
     overwrite: bool,
     /// The agent gets a user on the hub, with a kubeconfig on its cluster
@@ -90,20 +90,21 @@ pub(super) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
         _ => Some(HubConnection::of(&args.hub).await?),
     };
     let hub = hub.as_ref();
-    let written = [
-        (&template, args.write::<AddOnTemplate>(hub, &template).await),
-        (
-            &args.management(),
-            args.write::<ClusterManagementAddOn>(hub, &args.management())
-                .await,
-        ),
-    ];
-    for (object, written) in written {
-        let kind = object["kind"].as_str().unwrap_or_default();
-        let name = object["metadata"]["name"].as_str().unwrap_or_default();
+    let management = args.management();
+    let template = args.write::<AddOnTemplate>(hub, &template).await;
+    // Without its template, the add-on would wait for it.
+    let management = match &template {
+        Ok(_) => Some(args.write::<ClusterManagementAddOn>(hub, &management).await),
+        Err(_) => None,
+    };
+    for (kind, name, written) in [
+        ("AddOnTemplate", &args.template_name(), Some(template)),
+        ("ClusterManagementAddOn", &args.name, management),
+    ] {
         match written {
-            Ok(what) => outcomes.done(name, format!("{kind} {name} is {what}"))?,
-            Err(failure) => outcomes.failed(name, failure)?,
+            Some(Ok(what)) => outcomes.done(name, format!("{kind} {name} is {what}"))?,
+            Some(Err(failure)) => outcomes.failed(&format!("{kind} {name}"), failure)?,
+            None => {}
         }
     }
     Ok(outcomes.end()?)
@@ -165,6 +166,21 @@ impl Args {
         object
     }
 
+    /// The patch of an object that exists. Without the flag of a placement its install strategy stays: with another one it could leave
+    /// clusters. A registration that is not asked for any more goes.
+    fn changed(&self, mut object: Value) -> Value {
+        let kind = object["kind"].as_str().unwrap_or_default().to_owned();
+        let Some(spec) = object["spec"].as_object_mut() else {
+            return object;
+        };
+        if kind == "AddOnTemplate" {
+            spec.entry("registration").or_insert(Value::Null);
+        } else if self.placement_ref.is_none() {
+            spec.remove("installStrategy");
+        }
+        object
+    }
+
     /// Creates an object, or with `--overwrite` changes it. Returns what was done.
     async fn write<K>(
         &self,
@@ -182,7 +198,8 @@ impl Args {
             Ok(_) => Ok("created"),
             Err(failure) if failure.is_already_there() && self.overwrite => {
                 let name = object["metadata"]["name"].as_str().unwrap_or_default();
-                hub.merge::<K>(None, name, None, object.clone(), dry_run)
+                let patch = self.changed(object.clone());
+                hub.merge::<K>(None, name, None, patch, dry_run)
                     .await
                     .map(|_| "changed")
             }
@@ -191,5 +208,37 @@ impl Args {
             )),
             Err(failure) => Err(failure),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Command {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    fn args(flags: &[&str]) -> Args {
+        let words = ["create", "web", "-f", "a"].iter().chain(flags);
+        Command::try_parse_from(words).unwrap().args
+    }
+
+    #[test]
+    fn overwriting_keeps_the_placements_and_takes_the_registration_back() {
+        let plain = args(&[]);
+        let patch = plain.changed(plain.management());
+        assert_eq!(patch["spec"].get("installStrategy"), None);
+        let patch = plain.changed(plain.template(&[]));
+        assert_eq!(patch["spec"].get("registration"), Some(&Value::Null));
+        let all = args(&["--placement-ref", "n/p", "--hub-registration"]);
+        let patch = all.changed(all.management());
+        assert_eq!(patch["spec"]["installStrategy"]["type"], "Placements");
+        let patch = all.changed(all.template(&[]));
+        assert_eq!(patch["spec"]["registration"][0]["type"], "KubeClient");
     }
 }

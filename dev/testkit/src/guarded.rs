@@ -7,7 +7,7 @@ use std::process::{Command, ExitStatus};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use berth_manifests::{is_converted, serve_what_is_stored};
+use berth_manifests::{Manifest, is_converted, serve_what_is_stored};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::sync::OnceCell;
@@ -212,7 +212,7 @@ fn managed(what: &str, kubeconfig: &Path, flags: &[&str]) -> Command {
 /// The CRDs of add-ons. No webhook converts them, so only the version that is stored is served.
 fn addon_crds() -> Vec<Value> {
     let all = berth_manifests::files::ADDON_CRDS;
-    let mut all: Vec<_> = all.iter().flat_map(|it| it.documents()).collect();
+    let mut all: Vec<_> = all.iter().flat_map(Manifest::documents).collect();
     for definition in all.iter_mut().filter(|it| is_converted(it)) {
         serve_what_is_stored(definition);
     }

@@ -1,5 +1,7 @@
 //! The rules of the add-on API, as tables.
 
+use std::slice::from_ref;
+
 use berth_rules::object::AddOnObject;
 use berth_rules::{
     Change, Decision, DecisionOutcome, Rules, Settings, ValidateClusterAddOn,
@@ -20,7 +22,7 @@ fn object(spec: Value) -> Value {
     })
 }
 
-fn decide<R: Rules>(old: Option<&Value>, new: &Value) -> Decision
+fn decide<R>(old: Option<&Value>, new: &Value) -> Decision
 where
     R: for<'a> Rules<Object<'a> = AddOnObject<'a>>,
 {
@@ -66,17 +68,17 @@ fn a_template_that_cannot_be_rendered_is_refused() {
     let open = config_map("open", "{{CLUSTER_NAME");
     let unclosed = r#"spec: manifest 0 (ConfigMap "open"): unclosed {{ in data.k: }} is missing"#;
     let labelled = {
-        let mut labelled = template(&[open.clone()]);
+        let mut labelled = template(from_ref(&open));
         labelled["metadata"]["labels"] = json!({"a": "b"});
         labelled
     };
     check::<ValidateTemplate>(&[
-        ("a good one", None, template(&[good.clone()]), "allow", &[]),
+        ("a good one", None, template(from_ref(&good)), "allow", &[]),
         ("without a spec", None, object(json!(null)), "allow", &[]),
         (
             "unclosed braces",
             None,
-            template(&[open.clone()]),
+            template(from_ref(&open)),
             "400 addon-template",
             &[unclosed],
         ),
@@ -101,21 +103,21 @@ fn a_template_that_cannot_be_rendered_is_refused() {
         ),
         (
             "a stored one is labelled",
-            Some(template(&[open.clone()])),
+            Some(template(from_ref(&open))),
             labelled,
             "allow",
             &[],
         ),
         (
             "a stored mistake moves behind another manifest",
-            Some(template(&[open.clone()])),
+            Some(template(from_ref(&open))),
             template(&[good.clone(), open.clone()]),
             "allow",
             &[],
         ),
         (
             "a second mistake",
-            Some(template(&[open.clone()])),
+            Some(template(from_ref(&open))),
             template(&[open.clone(), config_map("b", "{{A")]),
             "400 addon-template",
             &[r#"spec: manifest 1 (ConfigMap "b"): unclosed {{ in data.k: }} is missing"#],
@@ -123,7 +125,7 @@ fn a_template_that_cannot_be_rendered_is_refused() {
         (
             "one that is being deleted",
             Some(deleting(template(&[good]))),
-            template(&[open.clone()]),
+            template(from_ref(&open)),
             "allow",
             &[],
         ),
@@ -242,20 +244,20 @@ fn configs_are_of_kinds_that_the_add_on_supports() {
         (
             "another kind",
             None,
-            managed(&["addondeploymentconfigs"], &[foreign.clone()]),
+            managed(&["addondeploymentconfigs"], from_ref(&foreign)),
             "400 addon-configs",
             &[unsupported],
         ),
         (
             "another kind, and none is named",
             None,
-            managed(&[], &[foreign.clone()]),
+            managed(&[], from_ref(&foreign)),
             "allow ~1",
             &[unsupported],
         ),
         (
             "another kind that was stored",
-            Some(managed(&["addondeploymentconfigs"], &[foreign.clone()])),
+            Some(managed(&["addondeploymentconfigs"], from_ref(&foreign))),
             managed(
                 &["addondeploymentconfigs"],
                 &[deployment.clone(), foreign.clone()],
@@ -290,14 +292,14 @@ fn configs_are_of_kinds_that_the_add_on_supports() {
         (
             "a new one",
             None,
-            on_cluster(&[foreign.clone()], known),
+            on_cluster(from_ref(&foreign), known),
             "allow",
             &[],
         ),
         (
             "a manager that has not reported",
             Some(on_cluster(&[], &[])),
-            on_cluster(&[foreign.clone()], &[]),
+            on_cluster(from_ref(&foreign), &[]),
             "allow",
             &[],
         ),

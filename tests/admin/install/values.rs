@@ -189,11 +189,11 @@ async fn registrations_can_be_left_out_and_added_later() {
         &["--values", &values, "--values", &on, "--dry-run=server"],
     )
     .await;
-    assert_eq!(lines(&output, "webhookconfiguration/"), 8, "{output:?}");
+    assert_eq!(lines(&output, "webhookconfiguration/"), 12, "{output:?}");
     init(&admin, &["--values", &on]).await.ok();
     let output = init(&admin, &["--values", &values]).await;
     let said = output.ok();
-    assert_eq!(lines(&output, "webhookconfiguration/"), 8, "{output:?}");
+    assert_eq!(lines(&output, "webhookconfiguration/"), 12, "{output:?}");
     let last_guard = said.rfind("webhookconfiguration/").unwrap();
     let first_deployment = said.find("deployment/").unwrap();
     assert!(last_guard < first_deployment, "{said}");

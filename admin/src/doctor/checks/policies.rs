@@ -329,7 +329,7 @@ mod tests {
             });
         });
         let expected = [
-            "note: policies decide, and 8 webhooks; they were printed with --kubernetes=1.36 --mode=policies",
+            "note: policies decide, and 12 webhooks; they were printed with --kubernetes=1.36 --mode=policies",
             "warning: it does not exist: any user",
             "warning: it has no binding",
         ];

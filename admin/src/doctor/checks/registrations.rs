@@ -69,6 +69,9 @@ pub(super) fn check(facts: &Facts) -> Vec<Finding> {
                 None if webhook.group == groups::WORK && !crds::WORK.exists(facts) => {
                     vec![CHECK.note("it does not exist: the hub has no works")]
                 }
+                None if webhook.group == groups::ADDON && !crds::ADDONS.exists(facts) => {
+                    vec![CHECK.note("it does not exist: the hub has no add-ons")]
+                }
                 // No policy guards ManifestWorks either. An admin who chose policies may know it.
                 None if webhook.group == groups::WORK && facts.have_policies() => {
                     vec![CHECK.warning(missing_effect(webhook)).remedy(AGAIN)]
@@ -462,6 +465,10 @@ mod tests {
             "warning: it does not exist: placements that cannot be scheduled",
             "fault: it does not exist: any user who may write a ManifestWork",
             "warning: it does not exist: any user who may write a ManifestWorkReplicaSet",
+            "warning: it does not exist: templates that no cluster can have",
+            "warning: it does not exist: configs that cannot be used",
+            "warning: it does not exist: configs of a kind that an add-on does not support",
+            "warning: it does not exist: a config of a kind",
         ];
         assert_eq!(told(&check(&facts), &expected), expected);
         let facts = with(|facts| facts.mutating = Err(Unread::Needs("verb".to_owned())));
@@ -496,6 +503,27 @@ mod tests {
             all.retain(|it| !it.name.contains("work"));
         });
         let expected = ["fault: it does not exist", "warning: it does not exist"];
+        assert_eq!(told(&check(&facts), &expected), expected);
+    }
+
+    #[test]
+    fn a_hub_without_add_ons_needs_no_registrations_of_add_ons() {
+        let without_registrations = |facts: &mut Facts| {
+            let all = facts.validating.as_mut().unwrap();
+            all.retain(|it| !it.name.contains("addon"));
+        };
+        let facts = with(without_registrations);
+        let expected = ["warning: it does not exist"; 4];
+        assert_eq!(told(&check(&facts), &expected), expected);
+        let facts = with(|facts| {
+            without_registrations(facts);
+            for crd in berth_manifests::files::ADDON_CRDS {
+                for crd in crd.documents() {
+                    facts.crds.insert(crds::name(&crd), Ok(None));
+                }
+            }
+        });
+        let expected = ["note: it does not exist: the hub has no add-ons"; 4];
         assert_eq!(told(&check(&facts), &expected), expected);
     }
 

@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 use super::rendered;
 use crate::works::hooks::{
-    Facts, Hooks, PRE_DELETE_FINALIZER, Step, TRY_AGAIN, decide, with_finalizer,
+    Facts, HOSTING_PRE_DELETE_FINALIZER, Hooks, PRE_DELETE_FINALIZER, Step, TRY_AGAIN, decide,
+    with_finalizer, without_hooks,
 };
 
 fn hooks() -> Hooks {
@@ -249,5 +250,23 @@ fn former_finalizers_go_with_each_change() {
             expected,
             "{sentence}"
         );
+    }
+}
+
+#[test]
+fn a_user_lets_hooks_go_and_no_other_finalizer() {
+    let own = |all: &[&str]| all.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>();
+    let former = "cluster.open-cluster-management.io/addon-pre-delete";
+    let hosted = "addon.open-cluster-management.io/hosting-manifests-cleanup";
+    for (stored, expected) in [
+        (own(&[]), None),
+        (own(&[hosted, "other/one"]), None),
+        (own(&[PRE_DELETE_FINALIZER]), Some(own(&[]))),
+        (
+            own(&[hosted, HOSTING_PRE_DELETE_FINALIZER, former, "other/one"]),
+            Some(own(&[hosted, "other/one"])),
+        ),
+    ] {
+        assert_eq!(without_hooks(&stored), expected, "{stored:?}");
     }
 }
