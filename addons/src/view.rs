@@ -240,7 +240,7 @@ impl View {
         let source = existing.and_then(|on| {
             let is_ending = on.is_deleting || managed.is_none_or(|it| it.is_deleting);
             let has_template = add_on.is_none_or(AddOn::has_template);
-            deploy::source(on, &self.configs, is_ending).filter(|_| has_template)
+            deploy::source(add_on, on, &self.configs, is_ending).filter(|_| has_template)
         });
         let hosting = existing.map_or(Hosting::Own, |on| self.hosting(on));
         let inputs = existing.zip(source.as_ref()).and_then(|(on, source)| {

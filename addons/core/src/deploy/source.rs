@@ -5,12 +5,12 @@ use std::sync::Arc;
 use berth_api::addon::{AddOnTemplateSpec, ConfigReference, ConfigSpecHash};
 
 use crate::config::{Configs, DEPLOYMENT_CONFIG, DeploymentConfig, Stored, TEMPLATE, Template};
-use crate::facts::OnCluster;
+use crate::facts::{AddOn, OnCluster};
 
 /// The template and the config of an add-on on a cluster.
 #[derive(Clone, Debug)]
 pub enum Source<'a> {
-    /// The cluster's turn in the rollout has not come, or the hub has not seen the latest content: what is deployed stays.
+    /// The cluster's turn in the rollout has not come, the hub has not seen the latest content, or it may not be used: what is deployed stays.
     Held,
     /// A config does not exist, or cannot be read; the text is for users.
     Broken(String),
@@ -23,18 +23,41 @@ pub enum Source<'a> {
     },
 }
 
-/// Returns what an add-on is made of; `None` without a template.
+/// Returns what an add-on is made of; `None` without a template. `add_on`: `None` if the ClusterManagementAddOn does not exist.
+///
+/// The agents of a cluster may write the references. So a config counts only if the add-on or `spec.configs` names it, too: else an agent
+/// could read the templates and configs of others.
 ///
 /// While the add-on is being deleted, the templates and configs count as they are: nobody updates the references any more, and hooks have to
-/// run.
+/// run. Then they need not be named either: the ClusterManagementAddOn may be gone, or name others by now.
 #[must_use]
-pub fn source<'a>(on: &OnCluster, configs: &'a Configs, is_ending: bool) -> Option<Source<'a>> {
+pub fn source<'a>(
+    add_on: Option<&AddOn>,
+    on: &OnCluster,
+    configs: &'a Configs,
+    is_ending: bool,
+) -> Option<Source<'a>> {
     let named = |kind: (&str, &str)| {
         let mut all = on.references.iter();
         let is_of = |it: &&ConfigReference| (&*it.group, &*it.resource) == kind;
         all.find(is_of).and_then(|it| it.desired_config.as_ref())
     };
     let of_template = named(TEMPLATE)?;
+    let of_config = named(DEPLOYMENT_CONFIG);
+    let may_be_used = |kind: (&str, &str), config: &ConfigSpecHash| {
+        let of_add_on = add_on.into_iter().flat_map(AddOn::configs);
+        let mut all = of_add_on.chain(&on.configs);
+        is_ending
+            || all.any(|it| {
+                (&*it.group, &*it.resource) == kind
+                    && (&it.namespace, &it.name) == (&config.namespace, &config.name)
+            })
+    };
+    if !may_be_used(TEMPLATE, of_template)
+        || of_config.is_some_and(|it| !may_be_used(DEPLOYMENT_CONFIG, it))
+    {
+        return Some(Source::Held);
+    }
     let template = configs.template(&of_template.name);
     let template = match state(of_template, template, is_ending) {
         State::Current(template) => template,
@@ -46,7 +69,7 @@ pub fn source<'a>(on: &OnCluster, configs: &'a Configs, is_ending: bool) -> Opti
             )));
         }
     };
-    let Some(of_config) = named(DEPLOYMENT_CONFIG) else {
+    let Some(of_config) = of_config else {
         let config = None;
         return Some(Source::Known { template, config });
     };

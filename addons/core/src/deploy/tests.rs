@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::*;
 use crate::config::{Configs, Stored};
+use crate::facts::AddOn;
 use crate::template;
 
 mod hosted;
@@ -25,6 +26,7 @@ fn now() -> Now {
 /// A ManagedClusterAddOn, with what is known of it.
 struct Play {
     on: Value,
+    add_on: AddOn,
     managed: Option<Cluster>,
     hosting: Hosting<'static>,
     configs: Configs,
@@ -56,6 +58,17 @@ impl Play {
                     "conditions": [said("Configured", "True", "ConfigurationsConfigured")],
                 },
             }),
+            add_on: AddOn::read(
+                &json!({
+                    "apiVersion": "addon.open-cluster-management.io/v1beta1", "kind": "ClusterManagementAddOn",
+                    "metadata": {"name": "x"},
+                    "spec": {"defaultConfigs": [
+                        {"group": "addon.open-cluster-management.io", "resource": "addontemplates", "name": "t"},
+                    ]},
+                })
+                .to_string(),
+            )
+            .unwrap(),
             managed: Some(Cluster {
                 available: Some("True".to_owned()),
                 ..Cluster::default()
@@ -84,7 +97,7 @@ impl Play {
     fn decided(&self) -> Next {
         let on = self.on();
         let is_ending = on.is_deleting || self.managed.as_ref().is_none_or(|it| it.is_deleting);
-        let Some(source) = source(&on, &self.configs, is_ending) else {
+        let Some(source) = source(Some(&self.add_on), &on, &self.configs, is_ending) else {
             panic!("the add-on has a template");
         };
         let made = match (&source, source.template()) {
@@ -340,6 +353,13 @@ fn what_a_cluster_has_stays_until_its_turn() {
     let mut play = Play::new(&config_map()).registered();
     play.on["status"]["conditions"][0]["status"] = json!("False");
     assert_eq!(play.step(), "nothing", "it is not configured");
+    let mut play = Play::new(&config_map());
+    play.add_on.default_configs.clear();
+    assert_eq!(
+        play.step(),
+        "nothing",
+        "its agent could have written the reference"
+    );
 }
 
 #[test]
