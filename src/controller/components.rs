@@ -81,7 +81,7 @@ impl SelectionArgs {
             registration: all.registration.filter(|_| selects(REGISTRATION)),
             placement: all.placement.filter(|_| selects(PLACEMENT)),
             work: all.work.filter(|it| it.any() && selects(WORK)),
-            // Not part of '*': it would take the Lease of OCM's manager, which deploys add-ons of templates.
+            // Not part of '*': it would take the Lease of OCM's manager, which serves add-ons whose agents use tokens.
             addon: all.addon.filter(|_| names.contains(&ADDON)),
         };
         let Selection {
