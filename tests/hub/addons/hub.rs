@@ -478,6 +478,22 @@ impl Hub {
         .await;
     }
 
+    /// The cluster reports what is deployed of an add-on as applied, until the hub has seen that. The hub may change the ManifestWork in
+    /// between, and a report is about one generation.
+    pub async fn completes(&self, cluster: &str, name: &str) {
+        let work = self.deployed(cluster, name);
+        let found = eventually(&format!("{name} on {cluster} is completed"), async || {
+            if self.admin.get(&work).await.unwrap().code == 200 {
+                self.report(&work, true, json!([])).await;
+            }
+            let on = self.read(&self.on(cluster, name)).await;
+            let conditions = &on["status"]["conditions"];
+            let is = condition(conditions, "Progressing", "False Completed", "").is_some();
+            when(on, |_| is)
+        });
+        found.await;
+    }
+
     /// Waits for a condition of an add-on on a cluster with this status and reason, and returns its message.
     pub async fn condition(
         &self,

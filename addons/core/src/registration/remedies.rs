@@ -206,7 +206,7 @@ mod tests {
                 "addon-1",
                 "example.com/s",
                 "sign",
-                "user not permitted",
+                "user not permitted to sign requests with signerName \"example.com/s\"",
                 account,
             );
             assert!(text.len() <= 1024, "{}", text.len());

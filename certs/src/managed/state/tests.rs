@@ -112,7 +112,7 @@ fn invalid_parts_are_named_and_the_rest_is_read() {
         (
             "an authority's key cut",
             cut("ca.key"),
-            "ca.key: the private key is damaged",
+            "ca.key: a PEM block begins and does not end",
             None,
         ),
         (
