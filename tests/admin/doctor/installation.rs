@@ -119,7 +119,7 @@ async fn faults_of_an_installation_are_found_one_by_one() {
     let before = ward
         .change(&path, |role| {
             let rules = role["rules"].as_array_mut().unwrap();
-            rules.retain(|it| it["resources"][0] != "certificatesigningrequests/approval");
+            rules.retain(|it| it["resources"][0] != "managedclustersets/status");
         })
         .await;
     let account = format!(
@@ -130,7 +130,7 @@ async fn faults_of_an_installation_are_found_one_by_one() {
         check: "controller-rights",
         severity: "fault",
         object: &account,
-        says: "it lacks verb \"update\" on certificatesigningrequests/approval.certificates.k8s.io: the controller",
+        says: "it lacks verb \"patch\" on managedclustersets/status.cluster.open-cluster-management.io: the controller",
         remedy: "kubectl apply -f manifests/server/controller-role.yaml",
     };
     ward.finds(expected, &[]).await;

@@ -482,7 +482,8 @@ impl Hub {
     /// between, and a report is about one generation.
     pub async fn completes(&self, cluster: &str, name: &str) {
         let work = self.deployed(cluster, name);
-        let found = eventually(&format!("{name} on {cluster} is completed"), async || {
+        let what = format!("{name} on {cluster} is completed");
+        eventually(&what, async || {
             if self.admin.get(&work).await.unwrap().code == 200 {
                 self.report(&work, true, json!([])).await;
             }
@@ -490,8 +491,8 @@ impl Hub {
             let conditions = &on["status"]["conditions"];
             let is = condition(conditions, "Progressing", "False Completed", "").is_some();
             when(on, |_| is)
-        });
-        found.await;
+        })
+        .await;
     }
 
     /// Waits for a condition of an add-on on a cluster with this status and reason, and returns its message.
