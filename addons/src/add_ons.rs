@@ -8,14 +8,8 @@ use berth_reconcile::{Handle, ROUNDS, WriteOutcome, failed, never_settled, now};
 use jiff::Timestamp;
 
 use super::keys::Key;
+use super::rest::rest_after;
 use super::world::{AddOns, LONGEST_TIMER};
-
-/// A decision that takes longer is costly: the add-on rests after it.
-const COSTLY: Duration = Duration::from_millis(5);
-
-/// How many times as long as a costly decision took, the add-on rests: then it takes a tenth of a processor, however often its
-/// ManagedClusterAddOns change.
-const REST: u32 = 10;
 
 /// How long an add-on rests after a write: clusters report in bursts.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -41,8 +35,7 @@ pub(super) async fn reconcile(on: &Handle<AddOns>, key: &Key, name: &str) -> Nex
         match on.carry_out(decision.writes).await {
             WriteOutcome::Nothing => {
                 let pause = has_written.then_some(PAUSE);
-                let rest = (took >= COSTLY).then(|| took.saturating_mul(REST));
-                return settled(decision.next, pause.max(rest));
+                return settled(decision.next, pause.max(rest_after(took)));
             }
             WriteOutcome::Written => has_written = true,
             WriteOutcome::Failed(failures) => return failed(&failures),

@@ -25,6 +25,7 @@ mod kinds;
 mod metrics;
 mod pending;
 mod placements;
+mod rest;
 mod settings;
 mod view;
 mod world;

@@ -14,16 +14,13 @@ use super::AddOns;
 use crate::bindings::Faults;
 use crate::keys::{Key, Place, place};
 use crate::kinds::Kind;
+use crate::rest::rest_after;
 
 /// Upper bound on the writes that are sent together: facts that change meanwhile count for the next ones.
 const WRITES_AT_ONCE: usize = 64;
 
 /// Upper bound on the steps of a reconcile: 10,000 clusters with several bindings each.
 const MOST_STEPS: usize = 1024;
-
-/// A decision that takes longer is costly: the add-on rests after it, ten times as long.
-const COSTLY: Duration = Duration::from_millis(5);
-const REST: u32 = 10;
 
 /// Works on the permissions of an add-on until nothing is due, or what is due is refused.
 pub(super) async fn reconcile(on: &Handle<AddOns>, key: &Key, add_on: &str) -> Next {
@@ -119,14 +116,14 @@ fn at(write: &Write) -> Place {
 }
 
 fn settled(took: Duration) -> Next {
-    if took >= COSTLY {
-        return Next::Rests {
+    match rest_after(took) {
+        Some(rest) => Next::Rests {
             again: None,
-            until: now().instant + took.saturating_mul(REST),
-        };
-    }
-    Next::Settled {
-        again: None,
-        pause: None,
+            until: now().instant + rest,
+        },
+        None => Next::Settled {
+            again: None,
+            pause: None,
+        },
     }
 }

@@ -1,0 +1,15 @@
+//! How long an add-on rests after a costly decision.
+
+use std::time::Duration;
+
+/// A decision that takes longer is costly: the add-on rests after it.
+const COSTLY: Duration = Duration::from_millis(5);
+
+/// How many times as long as a costly decision took, the add-on rests: then it takes a tenth of a processor, however often its
+/// ManagedClusterAddOns change.
+const REST: u32 = 10;
+
+/// How long an add-on rests after a decision that took so long.
+pub(super) fn rest_after(took: Duration) -> Option<Duration> {
+    (took >= COSTLY).then(|| took.saturating_mul(REST))
+}
