@@ -139,6 +139,21 @@ pub(crate) fn hashed(config: &AddOnConfig, hash: String) -> ConfigSpecHash {
     }
 }
 
+/// Returns whether a config is of a kind.
+pub(crate) fn is_of(config: &AddOnConfig, kind: Kind<'_>) -> bool {
+    (&*config.group, &*config.resource) == kind
+}
+
+/// The first desired config of a kind that the references name.
+pub(crate) fn desired_of<'a>(
+    references: &'a [ConfigReference],
+    kind: Kind<'_>,
+) -> Option<&'a ConfigSpecHash> {
+    let mut all = references.iter();
+    let first = all.find(|it| (&*it.group, &*it.resource) == kind)?;
+    first.desired_config.as_ref()
+}
+
 /// Returns whether an entry of `spec.defaultConfigs` names a config.
 pub(crate) fn names_a_default(config: &AddOnConfig) -> bool {
     !config.name.is_empty() && config.name != NO_DEFAULT

@@ -18,13 +18,13 @@ use berth_api::addon::{
 };
 use berth_api::conditions::{addon, condition_of};
 use berth_api::text::shorten;
-use berth_api::{ManagedCluster, ManifestWork, groups, labels};
+use berth_api::{ManagedCluster, ManifestWork, labels};
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use k8s_openapi::api::rbac::v1::RoleBinding;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde::Serialize;
 
-use crate::config::names_a_default;
+use crate::config::{TEMPLATE, names_a_default};
 
 pub use registrations::{Registration, Request, RequestState};
 pub use works::{NotReady, Work};
@@ -119,16 +119,13 @@ impl Explanation {
             waits_for: waits::of(facts, &works, &requests),
             configs: configs(facts),
             registrations: registrations::of(&status.registrations),
-            permissions: state_of(&status.conditions, REGISTRATION_APPLIED),
+            permissions: state_of(&status.conditions, addon::REGISTRATION_APPLIED),
             role_bindings: facts.bindings.iter().map(binding).collect(),
             works,
             requests,
         }
     }
 }
-
-/// The condition of a ManagedClusterAddOn about its permissions on the hub.
-const REGISTRATION_APPLIED: &str = "RegistrationApplied";
 
 // === impl Facts ===
 
@@ -151,9 +148,7 @@ impl<'a> Facts<'a> {
         let of_status = of_status.map(|it| (&*it.group, &*it.resource));
         let defaults = self.add_on.iter().flat_map(|it| &it.spec.default_configs);
         let defaults = defaults.map(|it| (&*it.group, &*it.resource));
-        of_status
-            .chain(defaults)
-            .any(|it| it == (groups::ADDON, groups::ADDON_TEMPLATES))
+        of_status.chain(defaults).any(|it| it == TEMPLATE)
     }
 }
 

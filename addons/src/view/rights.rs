@@ -16,9 +16,6 @@ use crate::bindings::Faults;
 use crate::keys::{Key, Place, place};
 use crate::kinds::Kind;
 
-/// The beginning of the message of a condition with the reason `SetPermissionFailed`.
-const FAILED: &str = "Failed to set permission for hub agent: ";
-
 /// Why the agents of a cluster have no permissions.
 const NOT_ACCEPTED: &str =
     "the ManagedCluster is not accepted (spec.hubAcceptsClient), or is being deleted";
@@ -175,7 +172,7 @@ impl View {
         };
         let said = condition_of(&on.conditions, addon::REGISTRATION_APPLIED)
             .filter(|it| it.reason == addon::SET_PERMISSION_FAILED)
-            .and_then(|it| it.message.strip_prefix(FAILED))
+            .and_then(|it| it.message.strip_prefix(deploy::NOT_PERMITTED))
             .filter(|_| self.bindings.faults(name).is_none());
         match fault.map(String::as_str).or(said) {
             Some(why) => deploy::Permissions::Failed(why),

@@ -15,6 +15,9 @@ use crate::config::{DEPLOYMENT_CONFIG, TEMPLATE};
 use crate::registration::registrations;
 use crate::writes::{self, ON_CLUSTER};
 
+/// The beginning of the message of a condition with the reason `SetPermissionFailed`.
+pub const NOT_PERMITTED: &str = "Failed to set permission for hub agent: ";
+
 /// Whether the agents of a cluster have the permissions that the template asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Permissions<'a> {
@@ -52,7 +55,7 @@ pub(super) fn write(
         ),
         Permissions::Failed(why) => (
             (FALSE, addon::SET_PERMISSION_FAILED),
-            format!("Failed to set permission for hub agent: {why}"),
+            format!("{NOT_PERMITTED}{why}"),
         ),
     };
     let applied = condition(addon::REGISTRATION_APPLIED, result, &message, now);

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use berth_api::addon::{AddOnTemplateSpec, ConfigReference, ConfigSpecHash};
+use berth_api::addon::{AddOnTemplateSpec, ConfigSpecHash};
 
-use crate::config::{Configs, DEPLOYMENT_CONFIG, DeploymentConfig, Stored, TEMPLATE, Template};
+use crate::config::{
+    Configs, DEPLOYMENT_CONFIG, DeploymentConfig, Stored, TEMPLATE, Template, desired_of, is_of,
+};
 use crate::facts::{AddOn, OnCluster};
 
 /// The template and the config of an add-on on a cluster.
@@ -37,20 +39,14 @@ pub fn source<'a>(
     configs: &'a Configs,
     is_ending: bool,
 ) -> Option<Source<'a>> {
-    let named = |kind: (&str, &str)| {
-        let mut all = on.references.iter();
-        let is_of = |it: &&ConfigReference| (&*it.group, &*it.resource) == kind;
-        all.find(is_of).and_then(|it| it.desired_config.as_ref())
-    };
-    let of_template = named(TEMPLATE)?;
-    let of_config = named(DEPLOYMENT_CONFIG);
+    let of_template = desired_of(&on.references, TEMPLATE)?;
+    let of_config = desired_of(&on.references, DEPLOYMENT_CONFIG);
     let may_be_used = |kind: (&str, &str), config: &ConfigSpecHash| {
         let of_add_on = add_on.into_iter().flat_map(AddOn::configs);
         let mut all = of_add_on.chain(&on.configs);
         is_ending
             || all.any(|it| {
-                (&*it.group, &*it.resource) == kind
-                    && (&it.namespace, &it.name) == (&config.namespace, &config.name)
+                is_of(it, kind) && (&it.namespace, &it.name) == (&config.namespace, &config.name)
             })
     };
     if !may_be_used(TEMPLATE, of_template)

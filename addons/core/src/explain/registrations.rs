@@ -1,6 +1,7 @@
 //! As whom the agent of an add-on acts on the hub, and its certificate requests.
 
 use berth_api::addon::{RegistrationConfig, RegistrationType};
+use berth_api::agents;
 use berth_api::text::shorten;
 use berth_certs::client::ClientCertificate;
 use jiff::Timestamp;
@@ -13,9 +14,6 @@ use super::LONGEST_MESSAGE;
 
 /// Upper bound on the requests that are shown.
 const MOST_REQUESTS: usize = 5;
-
-/// The signer of certificates for the hub's API server.
-const API_SERVER: &str = "kubernetes.io/kube-apiserver-client";
 
 /// As whom the agent of an add-on acts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -73,13 +71,13 @@ pub(super) fn of(registrations: &[RegistrationConfig]) -> Vec<Registration> {
             driver: "csr".to_owned(),
         },
         (_, Some(client), _) => Registration {
-            signer: API_SERVER.to_owned(),
+            signer: agents::API_SERVER.to_owned(),
             user: client.subject.user.clone(),
             groups: client.subject.groups.clone(),
             driver: client.driver.clone(),
         },
         _ => Registration {
-            signer: API_SERVER.to_owned(),
+            signer: agents::API_SERVER.to_owned(),
             user: String::new(),
             groups: Vec::new(),
             driver: String::new(),

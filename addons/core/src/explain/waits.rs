@@ -7,12 +7,11 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use super::registrations::{Request, RequestState};
 use super::works::Work;
-use super::{Facts, LONGEST_MESSAGE, REGISTRATION_APPLIED, configs};
+use super::{Facts, LONGEST_MESSAGE, configs};
 use crate::works::hooks::{
     HOOK_MANIFEST_COMPLETED, HOSTING_PRE_DELETE_FINALIZER, PRE_DELETE_FINALIZER,
 };
 
-const HOSTING_CLUSTER_VALIDITY: &str = "HostingClusterValidity";
 const TOKEN_INFRASTRUCTURE: &str = "TokenInfrastructureReady";
 
 pub(super) fn of(facts: &Facts<'_>, works: &[Work], requests: &[Request]) -> Vec<String> {
@@ -118,14 +117,14 @@ fn registration(
     requests: &[Request],
 ) -> Vec<String> {
     let mut waits = Vec::new();
-    if conditions.get(REGISTRATION_APPLIED).is_none() && facts.is_template() {
+    if conditions.get(addon::REGISTRATION_APPLIED).is_none() && facts.is_template() {
         waits.push(
             "the controller of add-ons: the condition RegistrationApplied is not reported; does the controller run?"
                 .to_owned(),
         );
     }
     waits.extend(conditions.message_unless(
-        REGISTRATION_APPLIED,
+        addon::REGISTRATION_APPLIED,
         TRUE,
         "its permissions on the hub",
     ));
@@ -175,7 +174,7 @@ fn manifests(facts: &Facts<'_>, conditions: Conditions<'_>) -> Vec<String> {
             "its manifests on the hosting cluster",
         ));
         waits.extend(conditions.message_unless(
-            HOSTING_CLUSTER_VALIDITY,
+            addon::HOSTING_CLUSTER_VALIDITY,
             TRUE,
             "another hosting cluster",
         ));

@@ -5,9 +5,9 @@
 
 use std::sync::Arc;
 
-use berth_api::addon::{AddOnConfig, ConfigReference, ConfigSpecHash};
+use berth_api::addon::ConfigSpecHash;
 
-use crate::config::{Configs, TEMPLATE, Template};
+use crate::config::{Configs, TEMPLATE, Template, desired_of, is_of};
 use crate::facts::{AddOn, OnCluster};
 
 /// The template of an add-on on a cluster.
@@ -33,15 +33,16 @@ pub fn registered<'a>(
     on: &OnCluster,
     configs: &'a Configs,
 ) -> Registered<'a> {
-    let is_template = |it: &&ConfigReference| (&*it.group, &*it.resource) == TEMPLATE;
-    let named = (on.references.iter().find(is_template)).and_then(|it| it.desired_config.as_ref());
+    let named = desired_of(&on.references, TEMPLATE);
     let Some(ConfigSpecHash {
         name, spec_hash, ..
     }) = named
     else {
         // Until the controller has written the references, nothing is known.
         return match add_on {
-            Some(add_on) if add_on.has_template() || on.configs.iter().any(is_of_template) => {
+            Some(add_on)
+                if add_on.has_template() || on.configs.iter().any(|it| is_of(it, TEMPLATE)) =>
+            {
                 Registered::Unknown
             }
             _ => Registered::Nothing,
@@ -50,10 +51,8 @@ pub fn registered<'a>(
     let Some(add_on) = add_on.filter(|it| it.is_managed) else {
         return Registered::Unknown;
     };
-    let of_placements = add_on.placements.iter().flat_map(|it| &it.configs);
-    let all = add_on.default_configs.iter().chain(of_placements);
-    let mut all = all.chain(&on.configs).filter(|it| is_of_template(it));
-    if !all.any(|it| it.name == *name) {
+    let mut all = add_on.configs().chain(&on.configs);
+    if !all.any(|it| is_of(it, TEMPLATE) && it.name == *name) {
         return Registered::Unknown;
     }
     match configs.template(name).filter(|it| it.spec.is_some()) {
@@ -63,10 +62,6 @@ pub fn registered<'a>(
         },
         None => Registered::Unknown,
     }
-}
-
-fn is_of_template(config: &AddOnConfig) -> bool {
-    (&*config.group, &*config.resource) == TEMPLATE
 }
 
 #[cfg(test)]
