@@ -10,9 +10,10 @@ use berth_api::conditions::with_condition;
 use berth_api::plan::{Action, Plan, Write};
 use berth_api::{Now, conditions};
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde_json::{Map, json};
 
+use crate::condition::condition;
 use crate::deploy::{self, Next, Part};
 use crate::facts::{OnCluster, Work};
 use crate::install::{Facts, Grace, Install, install};
@@ -142,7 +143,7 @@ fn update<'a>(
         true => applied(&on.references),
         false => on.references.clone(),
     };
-    let conditions = with_condition(&reported.conditions, condition(progress, now));
+    let conditions = with_condition(&reported.conditions, progressing(&progress, now));
     let conditions = conditions.unwrap_or(reported.conditions);
     Due::Plan(planned(status(at, on, &references, conditions), again, now))
 }
@@ -168,15 +169,14 @@ fn status(
 }
 
 /// The condition Progressing, since now.
-pub(crate) fn condition(progress: Progress, now: Now) -> Condition {
-    Condition {
-        type_: conditions::addon::PROGRESSING.to_owned(),
-        status: progress.status.to_owned(),
-        reason: progress.reason.to_owned(),
-        message: progress.message,
-        last_transition_time: Time(now.wall),
-        observed_generation: None,
-    }
+pub(crate) fn progressing(progress: &Progress, now: Now) -> Condition {
+    let result = (progress.status, progress.reason);
+    condition(
+        conditions::addon::PROGRESSING,
+        result,
+        &progress.message,
+        now,
+    )
 }
 
 fn of(facts: &Facts<'_>, action: Action) -> Write {

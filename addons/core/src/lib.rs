@@ -13,6 +13,7 @@
 //! This crate contains values and pure functions: no client, no clock, no I/O.
 
 pub mod cluster;
+mod condition;
 pub mod config;
 pub mod conversion;
 pub mod deploy;

@@ -21,10 +21,11 @@ use berth_api::plan::Write;
 use berth_api::rollout::{RolloutStrategy, RolloutType};
 use berth_rollout::{RolloutGroup, RolloutRules, RolloutState, RolloutStatus};
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde_json::json;
 
-use crate::cluster::condition;
+use crate::cluster::progressing;
+use crate::condition::condition;
 use crate::config::{Configs, Desired, desired, references};
 use crate::facts::{AddOn, OnCluster, Placed, PlacedState, Work};
 use crate::progressing::progress;
@@ -240,7 +241,7 @@ impl Due<'_, '_> {
             let mut next = on.clone();
             next.references = references(&member.desired, &on.references);
             let works = (self.facts.works)(cluster);
-            let progress = condition(progress(&next, works.into_iter()), self.now);
+            let progress = progressing(&progress(&next, works.into_iter()), self.now);
             next.conditions.retain(|it| it.type_ != progress.type_);
             next.conditions.push(progress);
             let conditions = with_condition(&next.conditions, configured);
@@ -259,27 +260,14 @@ impl Due<'_, '_> {
 }
 
 fn configured(is_configured: bool, now: Now) -> Condition {
-    let (status, reason, message) = if is_configured {
-        (
-            TRUE,
-            addon::CONFIGURATIONS_CONFIGURED,
-            "Configurations configured",
-        )
+    let (result, message) = if is_configured {
+        let result = (TRUE, addon::CONFIGURATIONS_CONFIGURED);
+        (result, "Configurations configured")
     } else {
-        (
-            FALSE,
-            addon::CONFIGURATIONS_NOT_CONFIGURED,
-            "Configurations updated and not configured yet",
-        )
+        let message = "Configurations updated and not configured yet";
+        ((FALSE, addon::CONFIGURATIONS_NOT_CONFIGURED), message)
     };
-    Condition {
-        type_: addon::CONFIGURED.to_owned(),
-        status: status.to_owned(),
-        reason: reason.to_owned(),
-        message: message.to_owned(),
-        last_transition_time: Time(now.wall),
-        observed_generation: None,
-    }
+    condition(addon::CONFIGURED, result, message, now)
 }
 
 #[cfg(test)]

@@ -9,8 +9,8 @@ use berth_api::conditions::{FALSE, TRUE, addon, with_condition};
 use berth_api::plan::Write;
 use serde_json::json;
 
-use super::report::condition;
 use super::{Facts, Made};
+use crate::condition::condition;
 use crate::config::{DEPLOYMENT_CONFIG, TEMPLATE};
 use crate::registration::registrations;
 use crate::writes::{self, ON_CLUSTER};

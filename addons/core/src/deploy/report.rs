@@ -2,16 +2,13 @@
 //! health.
 
 use berth_api::conditions::{FALSE, TRUE, addon, condition_of, manifest_work};
-use berth_api::text::shorten;
 use berth_api::{ManifestWork, Now};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use super::{Facts, Hosting, Made, Part};
+use crate::condition::condition;
 use crate::facts::Cluster;
 use crate::health;
-
-/// Upper bound on the bytes of a message.
-const LONGEST: usize = 2048;
 
 /// The conditions of an add-on whose works are as they should be.
 pub(super) fn deployed(
@@ -104,21 +101,4 @@ pub(super) fn failed(part: Part, message: &str, now: Now) -> Condition {
     };
     let result = (FALSE, addon::MANIFEST_WORK_APPLY_FAILED);
     condition(type_, result, message, now)
-}
-
-/// A condition with status and reason, since now.
-pub(super) fn condition(
-    type_: &str,
-    (status, reason): (&str, &str),
-    message: &str,
-    now: Now,
-) -> Condition {
-    Condition {
-        type_: type_.to_owned(),
-        status: status.to_owned(),
-        reason: reason.to_owned(),
-        message: shorten(message, LONGEST).into_owned(),
-        last_transition_time: Time(now.wall),
-        observed_generation: None,
-    }
 }

@@ -6,8 +6,8 @@ use berth_api::Now;
 use berth_api::addon::InstallProgression;
 use berth_api::conditions::{FALSE, TRUE, addon, with_condition};
 use berth_rollout::{Rollout, RolloutError, RolloutState, RolloutStatus};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
+use crate::condition::condition;
 use crate::facts::{Placed, PlacedState};
 
 /// How many clusters of a placement are where.
@@ -87,14 +87,7 @@ pub(super) fn write(
         Ok(counts) => (TRUE, addon::PROGRESSING, counts.message()),
         Err(error) => (FALSE, addon::ROLLOUT_STRATEGY_INVALID, error.to_string()),
     };
-    let condition = Condition {
-        type_: addon::PROGRESSING.to_owned(),
-        status: status.to_owned(),
-        reason: reason.to_owned(),
-        message,
-        last_transition_time: Time(now.wall),
-        observed_generation: None,
-    };
+    let condition = condition(addon::PROGRESSING, (status, reason), &message, now);
     if let Some(conditions) = with_condition(&progression.conditions, condition) {
         progression.conditions = conditions;
     }
