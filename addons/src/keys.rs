@@ -14,6 +14,8 @@ pub(super) enum Key {
     Permissions(String),
     /// A CertificateSigningRequest, by its name.
     Request(String),
+    /// The tokens of an add-on on a cluster: the namespace and the name of a ManagedClusterAddOn, which may not exist.
+    Tokens(Place),
 }
 
 /// The object of this namespace and name.

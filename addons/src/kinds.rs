@@ -6,6 +6,7 @@ use std::sync::Arc;
 use berth_addons_core::config::{DeploymentConfig, Stored, Template};
 use berth_addons_core::facts::{AddOn, Cluster, OnCluster, Request, Work, binding};
 use berth_addons_core::registration::permissions::ADDON_TEMPLATE;
+use berth_addons_core::tokens;
 use berth_api::{GroupVersionResource, groups, labels};
 use berth_reconcile::{Item, Watched};
 use k8s_openapi::api::rbac::v1::RoleBinding;
@@ -16,6 +17,9 @@ use serde::de::IgnoredAny;
 /// Selects the CSRs of add-ons, which have both labels.
 const OF_ADD_ONS: &str =
     "open-cluster-management.io/addon-name,open-cluster-management.io/cluster-name";
+
+/// Selects the objects with which agents ask for tokens.
+const OF_TOKENS: &str = "addon.open-cluster-management.io/token-infrastructure=true";
 
 /// A kind that is watched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -30,6 +34,7 @@ pub(super) enum Kind {
     Work,
     Binding,
     Request,
+    Token(tokens::Kind),
 }
 
 /// The kept part of an object.
@@ -47,6 +52,8 @@ pub(super) enum Fact {
     Binding(Box<RoleBinding>),
     /// `None` if nothing is due for it.
     Request(Option<Request>),
+    /// `None` if it is not an add-on's.
+    Token(tokens::Kind, Option<tokens::Stored>),
 }
 
 /// A Placement, by its status.
@@ -138,7 +145,7 @@ struct StoredSelection {
 
 impl Kind {
     /// All kinds.
-    pub(super) const ALL: [Self; 10] = [
+    pub(super) const ALL: [Self; 13] = [
         Self::AddOn,
         Self::OnCluster,
         Self::DeploymentConfig,
@@ -149,11 +156,14 @@ impl Kind {
         Self::Work,
         Self::Binding,
         Self::Request,
+        Self::Token(tokens::Kind::Account),
+        Self::Token(tokens::Kind::Role),
+        Self::Token(tokens::Kind::Binding),
     ];
 
-    /// Returns whether add-ons can be installed and deployed without it: it is needed for certificates and permissions only.
+    /// Returns whether add-ons can be installed and deployed without it: it is needed for certificates, permissions and tokens only.
     pub(super) const fn is_of_rights(self) -> bool {
-        matches!(self, Self::Binding | Self::Request)
+        matches!(self, Self::Binding | Self::Request | Self::Token(_))
     }
 
     /// Group, version, and resource, which is the name in metrics and logs, too.
@@ -170,12 +180,18 @@ impl Kind {
             Self::Work => (WORK, "v1", groups::MANIFEST_WORKS),
             Self::Binding => (RBAC, "v1", "rolebindings"),
             Self::Request => (CERTIFICATES, "v1", "certificatesigningrequests"),
+            Self::Token(tokens::Kind::Account) => ("", "v1", "serviceaccounts"),
+            Self::Token(tokens::Kind::Role) => (RBAC, "v1", "roles"),
+            Self::Token(tokens::Kind::Binding) => (RBAC, "v1", "rolebindings"),
         }
     }
 
     /// Its name in metrics and logs.
     pub(super) const fn name(self) -> &'static str {
-        self.served().2
+        match self {
+            Self::Token(tokens::Kind::Binding) => "rolebindings-of-tokens",
+            other => other.served().2,
+        }
     }
 
     pub(super) fn resource(self) -> GroupVersionResource {
@@ -195,6 +211,7 @@ impl Kind {
             Self::Work => Fact::Work(Work::read(item.json)?),
             Self::Binding => Fact::Binding(binding(item.json)?.into()),
             Self::Request => Fact::Request(Request::read(item.json)?),
+            Self::Token(kind) => Fact::Token(kind, tokens::Stored::read(kind, item.json)?),
         })
     }
 }
@@ -209,6 +226,7 @@ pub(super) fn watched() -> Vec<(Kind, Watched<Fact>)> {
             Kind::Work => all.labelled(labels::ADDON_NAME),
             Kind::Binding => all.labelled(ADDON_TEMPLATE),
             Kind::Request => all.labelled(OF_ADD_ONS),
+            Kind::Token(_) => all.labelled(OF_TOKENS),
             _ => all,
         };
         (kind, row)

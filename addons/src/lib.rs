@@ -5,13 +5,14 @@
 //! # Shape
 //! What is due is decided in `berth-addons-core`, plain functions. `view` keeps what they read of the hub, and knows which keys a change
 //! concerns. `world` connects both to the kit of all controllers ([`berth_reconcile`]); `add_ons` carries out what is due for an add-on as
-//! a whole, `deploy` what is due for the works of an add-on from a template, `world::permissions` for its RoleBindings, `world::requests` for the
-//! certificates of its agents.
+//! a whole, `deploy` what is due for the works of an add-on from a template, `world::permissions` for its RoleBindings, `world::requests` and
+//! `world::tokens` for the certificates and tokens of its agents.
 //!
 //! # Guarantees
 //! - A hub that does not serve add-ons, placements or works is waited for, without a write. So is a kind that is not served any more.
 //! - A settled hub gets no write.
-//! - Nothing is written for an add-on whose life cycle annotation is neither absent nor `addon-manager`.
+//! - Nothing is written for an add-on whose life cycle annotation is neither absent nor `addon-manager`, except what its agents need to
+//!   ask for tokens: as in OCM, that is made for every add-on.
 //! - A ManagedClusterAddOn is deleted only as [`berth_addons_core::install`] promises. On a hub that was restored to an earlier state, every
 //!   grace begins anew.
 
@@ -27,6 +28,7 @@ mod pending;
 mod placements;
 mod rest;
 mod settings;
+mod tokens;
 mod view;
 mod world;
 

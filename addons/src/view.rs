@@ -3,6 +3,7 @@
 mod rights;
 #[cfg(test)]
 mod tests;
+mod tokens;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::{Duration, Instant};
@@ -26,6 +27,7 @@ use super::kinds::{DecisionFact, Fact, Kind};
 use super::pending::Requests;
 use super::placements::Placements;
 use super::settings::Settings;
+use super::tokens::Tokens;
 
 /// The last observed state of the hub.
 #[derive(Debug)]
@@ -46,6 +48,7 @@ pub(super) struct View {
     away: HashMap<Place, (Selection, Instant)>,
     pub(super) bindings: Bindings,
     pub(super) requests: Requests,
+    tokens: Tokens,
     /// ClusterManagementAddOns and ManagedClusterAddOns that cannot be read: nothing is written for them.
     unreadable: HashSet<Place>,
 }
@@ -74,6 +77,7 @@ impl View {
             away: HashMap::new(),
             bindings: Bindings::default(),
             requests: Requests::default(),
+            tokens: Tokens::default(),
             unreadable: HashSet::new(),
         }
     }
@@ -121,6 +125,7 @@ impl View {
             Fact::Work(work) => self.work_changed(at, work),
             Fact::Binding(binding) => self.binding_changed(at, Some(*binding)),
             Fact::Request(request) => self.request_changed(&at.1, request),
+            Fact::Token(kind, stored) => self.token_changed(kind, at, stored),
         }
     }
 
@@ -164,6 +169,7 @@ impl View {
             Kind::Work => self.work_changed(at, None),
             Kind::Binding => self.binding_changed(at, None),
             Kind::Request => self.request_changed(&at.1, None),
+            Kind::Token(kind) => self.token_changed(kind, at, None),
         }
     }
 
@@ -175,13 +181,14 @@ impl View {
             }
             Kind::Placement => self.placements.unreadable(at, false),
             Kind::Decision => self.placements.unreadable(at, true),
-            // A binding stays what it was; a request that cannot be read gets no certificate.
+            // Bindings and what gives tokens stay what they were; a request that cannot be read gets no certificate.
             Kind::DeploymentConfig
             | Kind::Template
             | Kind::Cluster
             | Kind::Work
             | Kind::Binding
-            | Kind::Request => {}
+            | Kind::Request
+            | Kind::Token(_) => {}
         }
     }
 
@@ -195,7 +202,9 @@ impl View {
     pub(super) fn all(&self) -> Vec<Key> {
         let names: BTreeSet<_> = self.add_ons.keys().chain(self.on_clusters.keys()).collect();
         let keys = names.into_iter().flat_map(|name| self.of_add_on(name));
-        keys.chain(self.all_rights()).collect()
+        keys.chain(self.all_rights())
+            .chain(self.all_tokens())
+            .collect()
     }
 
     /// Decides what is due for an add-on.
@@ -446,7 +455,10 @@ impl View {
             let of = all.iter().filter(|(_, on)| on.hosting() == Some(cluster));
             of.map(|(namespace, _)| place(namespace, name))
         });
-        add_ons.chain(hosted).map(Key::OnCluster).collect()
+        let tokens = self.tokens_on(cluster);
+        (add_ons.chain(hosted).map(Key::OnCluster))
+            .chain(tokens)
+            .collect()
     }
 
     /// The keys of the add-ons that name a Placement.

@@ -3,14 +3,16 @@
 mod permissions;
 mod requests;
 mod signing;
+mod tokens;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use berth_addons_core::registration::{PERMISSIONS, REQUESTS};
+use berth_addons_core::tokens::TOKENS;
 use berth_addons_core::{ADD_ON, ON_CLUSTER};
 use berth_api::Now;
-use berth_api::plan::Plan;
+use berth_api::plan::{Plan, Write};
 use berth_reconcile::queue::Next;
 use berth_reconcile::{
     Handle, Lane, Meta, ROUNDS, Report, Wake, WatchError, World, WriteOutcome, failed,
@@ -76,6 +78,12 @@ impl AddOns {
         self.is_ready() && known.is_some_and(|it| self.view.judged(it).is_some())
     }
 
+    /// A kind that decides about tokens and has not been seen.
+    fn unseen_for_tokens(&self) -> Option<Kind> {
+        let kinds = berth_addons_core::tokens::Kind::ALL.map(Kind::Token);
+        kinds.into_iter().find(|it| !self.knows(*it))
+    }
+
     fn knows(&self, kind: Kind) -> bool {
         self.listed.contains(&kind) && !self.missing.contains(&kind)
     }
@@ -91,6 +99,7 @@ impl World for AddOns {
         Lane::new(ON_CLUSTER, ON_CLUSTERS_AT_ONCE),
         Lane::new(PERMISSIONS, ADD_ONS_AT_ONCE),
         Lane::new(REQUESTS, REQUESTS_AT_ONCE),
+        Lane::new(TOKENS, ON_CLUSTERS_AT_ONCE),
     ];
 
     fn lane(key: &Key) -> usize {
@@ -99,13 +108,17 @@ impl World for AddOns {
             Key::OnCluster(_) => 1,
             Key::Permissions(_) => 2,
             Key::Request(_) => 3,
+            Key::Tokens(_) => 4,
         }
     }
 
     /// The clusters of one add-on do not delay those of another.
     fn group(key: &Key) -> &str {
         match key {
-            Key::AddOn(name) | Key::OnCluster((_, name)) | Key::Permissions(name) => name,
+            Key::AddOn(name)
+            | Key::OnCluster((_, name))
+            | Key::Permissions(name)
+            | Key::Tokens((_, name)) => name,
             Key::Request(_) => "",
         }
     }
@@ -140,13 +153,15 @@ impl World for AddOns {
         }
     }
 
-    fn lost_sight(&mut self, kind: Kind, error: &WatchError, _: Now, _: &mut Wake<Self>) {
+    fn lost_sight(&mut self, kind: Kind, error: &WatchError, _: Now, wakes: &mut Wake<Self>) {
         if error.code == 403 && kind.is_of_rights() && self.missing.insert(kind) {
             tracing::warn!(
                 resource = kind.name(),
                 %error,
-                "add-ons from templates get no certificates or permissions; grant the controller the ClusterRole of manifests/addons"
+                "agents of add-ons get no certificates, permissions or tokens; grant the controller the ClusterRole of manifests/addons"
             );
+            // Their conditions say so.
+            wakes.extend(self.view.all_tokens());
         }
         if error.code == 404 && self.missing.insert(kind) {
             tracing::info!(
@@ -172,12 +187,22 @@ impl World for AddOns {
         Plan::default()
     }
 
+    /// RoleBindings are watched twice, by different labels.
+    fn kind(write: &Write) -> Option<Kind> {
+        let mut kinds = Kind::ALL.into_iter();
+        kinds.find(|it| {
+            let is_of_tokens = matches!(it, Kind::Token(_));
+            it.resource() == write.target.resource && is_of_tokens == (write.reconciler == TOKENS)
+        })
+    }
+
     async fn reconcile(on: &Handle<Self>, key: &Key) -> Next {
         match key {
             Key::AddOn(name) => add_ons::reconcile(on, key, name).await,
             Key::OnCluster(at) => on_cluster(on, key, at).await,
             Key::Permissions(name) => permissions::reconcile(on, key, name).await,
             Key::Request(name) => requests::reconcile(on, name).await,
+            Key::Tokens(at) => tokens::reconcile(on, key, at).await,
         }
     }
 }

@@ -14,6 +14,10 @@ pub const CLUSTER_NAME: &str = "open-cluster-management.io/cluster-name";
 pub const ADDON_NAME: &str = "open-cluster-management.io/addon-name";
 /// On an object of an add-on in the namespace of a hosting cluster: the namespace of the ManagedClusterAddOn.
 pub const ADDON_NAMESPACE: &str = "open-cluster-management.io/addon-namespace";
+/// On the objects with which the agents of an add-on get tokens: the name of the add-on.
+pub const TOKEN_ADDON: &str = "addon.open-cluster-management.io/name";
+/// On the objects with which the agents of an add-on get tokens: `true`.
+pub const TOKEN_INFRASTRUCTURE: &str = "addon.open-cluster-management.io/token-infrastructure";
 /// On a ManagedCluster, followed by an add-on's name: `available`, `unhealthy` or `unreachable`.
 pub const ADDON_FEATURE_PREFIX: &str = "feature.open-cluster-management.io/addon-";
 /// On a PlacementDecision: the name of the Placement, in the same namespace.

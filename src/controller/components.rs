@@ -21,7 +21,7 @@ use crate::leading::{Elections, HealthPort, together};
 #[derive(Debug, clap::Args)]
 pub(crate) struct SelectionArgs {
     /// Controllers to run: '*' for all, 'name' to run one, '-name' to leave one out. The controllers are registration (clusters,
-    /// their agents, sets and bindings), placement, work (ManifestWorkReplicaSets) and addon (add-ons; only if it is named)
+    /// their agents, sets and bindings), placement, work (ManifestWorkReplicaSets) and addon (add-ons)
     #[arg(
         long,
         value_name = "NAMES",
@@ -81,8 +81,7 @@ impl SelectionArgs {
             registration: all.registration.filter(|_| selects(REGISTRATION)),
             placement: all.placement.filter(|_| selects(PLACEMENT)),
             work: all.work.filter(|it| it.any() && selects(WORK)),
-            // Not part of '*': it would take the Lease of OCM's manager, which serves add-ons whose agents use tokens.
-            addon: all.addon.filter(|_| names.contains(&ADDON)),
+            addon: all.addon.filter(|_| selects(ADDON)),
         };
         let Selection {
             registration,

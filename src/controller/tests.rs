@@ -77,23 +77,24 @@ fn selected(flags: &[&str]) -> Result<String, String> {
 #[test]
 fn all_controllers_run_except_those_that_the_flag_leaves_out() {
     for (value, expected) in [
-        ("*", "registration,placement,work"),
-        ("*,-placement", "registration,work"),
-        ("-placement,*,-work", "registration"),
-        ("*, -registration", "placement,work"),
+        ("*", "registration,placement,work,addon"),
+        ("*,-placement", "registration,work,addon"),
+        ("-placement,*,-work", "registration,addon"),
+        ("*, -registration", "placement,work,addon"),
         ("registration", "registration"),
         ("work", "work"),
         ("addon", "addon"),
-        ("*,addon", "registration,placement,work,addon"),
+        ("*,-addon", "registration,placement,work"),
         ("placement,registration", "registration,placement"),
     ] {
         let flag = format!("--controllers={value}");
         assert_eq!(selected(&[&flag]).as_deref(), Ok(expected), "{value}");
     }
-    assert_eq!(selected(&[]).as_deref(), Ok("registration,placement,work"));
+    let all = "registration,placement,work,addon";
+    assert_eq!(selected(&[]).as_deref(), Ok(all));
     assert_eq!(
         selected(&["--controllers", "-registration,*"]).as_deref(),
-        Ok("placement,work")
+        Ok("placement,work,addon")
     );
     let twice = ["--controllers=placement", "--controllers=registration"];
     assert_eq!(selected(&twice).as_deref(), Ok("registration"));

@@ -9,3 +9,4 @@ mod process;
 mod requesting;
 mod resuming;
 mod signing;
+mod tokens;

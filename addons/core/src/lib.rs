@@ -8,6 +8,7 @@
 //! - [`health`] says whether an add-on from a template works.
 //! - [`registration`] says what an add-on from a template may do on the hub.
 //! - [`template`] renders an AddOnTemplate for a cluster.
+//! - [`tokens`] makes what agents of add-ons need to ask for tokens.
 //! - [`works`] says which ManifestWorks the objects of an add-on are in.
 //!
 //! This crate contains values and pure functions: no client, no clock, no I/O.
@@ -28,6 +29,7 @@ mod progressions;
 pub mod registration;
 pub mod rollout;
 pub mod template;
+pub mod tokens;
 pub mod works;
 mod writes;
 

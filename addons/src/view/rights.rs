@@ -1,5 +1,8 @@
 //! What the view knows about certificates and permissions of add-ons.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeSet;
 
 use berth_addons_core::deploy;
@@ -7,7 +10,7 @@ use berth_addons_core::facts::{OnCluster, Request};
 use berth_addons_core::registration::permissions::{
     Agent, Granted, Permissions, granted, permissions,
 };
-use berth_addons_core::registration::{Registered, registered, requests};
+use berth_addons_core::registration::{NOT_ACCEPTED, Registered, registered, requests};
 use berth_api::conditions::{addon, condition_of};
 use k8s_openapi::api::rbac::v1::RoleBinding;
 
@@ -16,12 +19,8 @@ use crate::bindings::Faults;
 use crate::keys::{Key, Place, place};
 use crate::kinds::Kind;
 
-/// Why the agents of a cluster have no permissions.
-const NOT_ACCEPTED: &str =
-    "the ManagedCluster is not accepted (spec.hubAcceptsClient), or is being deleted";
-
 impl View {
-    /// Adds the keys of certificates and permissions to those that a change of this kind concerns.
+    /// Adds the keys of certificates, permissions and tokens to those that a change of this kind concerns.
     pub(crate) fn with_rights(&self, kind: Kind, mut keys: Vec<Key>) -> Vec<Key> {
         if !matches!(
             kind,
@@ -44,8 +43,11 @@ impl View {
                         more.insert(Key::Permissions(at.1.clone()));
                     }
                     more.extend(self.requests.of(at).cloned().map(Key::Request));
+                    if kind == Kind::OnCluster && self.has_tokens(at) {
+                        more.insert(Key::Tokens(at.clone()));
+                    }
                 }
-                Key::Permissions(_) | Key::Request(_) => {}
+                Key::Permissions(_) | Key::Request(_) | Key::Tokens(_) => {}
             }
         }
         keys.extend(more);
@@ -107,7 +109,7 @@ impl View {
             return None;
         }
         let all = self.on_clusters.get(name).into_iter().flatten();
-        let accepted = all.filter(|(cluster, _)| self.is_accepted(cluster));
+        let accepted = all.filter(|(it, _)| self.is_accepted(it) || self.is_leaving(it));
         let agents = accepted.filter_map(|(cluster, on)| self.agent(name, cluster, on));
         let agents: Vec<_> = agents.collect();
         let stored = self.bindings.all_of(name);
@@ -123,8 +125,9 @@ impl View {
         let registered = registered(self.add_ons.get(name), on, &self.configs);
         let template = match registered {
             Registered::Nothing => return None,
-            // Its hooks may need what it has.
-            _ if on.is_deleting || self.unreadable.contains(&at) => None,
+            // Its hooks may need what it has. They run also before a cluster goes.
+            _ if on.is_deleting || self.is_leaving(cluster) => None,
+            _ if self.unreadable.contains(&at) => None,
             Registered::Template {
                 template,
                 is_current: true,
@@ -198,8 +201,14 @@ impl View {
         &self.settings.namespace
     }
 
-    fn on(&self, at: &Place) -> Option<&OnCluster> {
+    pub(super) fn on(&self, at: &Place) -> Option<&OnCluster> {
         self.on_clusters.get(&at.1)?.get(&at.0)
+    }
+
+    /// The cluster is being deleted, and was not denied.
+    fn is_leaving(&self, cluster: &str) -> bool {
+        let cluster = self.clusters.get(cluster);
+        cluster.is_some_and(|it| it.is_accepted && it.is_deleting)
     }
 
     fn is_accepted(&self, cluster: &str) -> bool {

@@ -15,7 +15,7 @@ fn fact(kind: Kind, object: &Value) -> Fact {
     row.read(&item).unwrap()
 }
 
-fn apply(view: &mut View, kind: Kind, at: (&str, &str), object: Value) -> Vec<Key> {
+pub(super) fn apply(view: &mut View, kind: Kind, at: (&str, &str), object: Value) -> Vec<Key> {
     view.apply(&place(at.0, at.1), fact(kind, &object))
 }
 
@@ -65,7 +65,7 @@ fn decision(clusters: &[&str]) -> Value {
 }
 
 /// An add-on on `c1`, which its placement selects.
-fn view() -> View {
+pub(super) fn view() -> View {
     let mut view = View::new(Settings::default());
     apply(&mut view, Kind::AddOn, ("", "a"), add_on());
     apply(&mut view, Kind::OnCluster, ("c1", "a"), on("c1", "1"));
@@ -106,6 +106,7 @@ fn keys(keys: Vec<Key>) -> Vec<String> {
         Key::OnCluster((cluster, name)) => format!("{cluster}/{name}"),
         Key::Permissions(name) => format!("permissions of {name}"),
         Key::Request(name) => format!("request {name}"),
+        Key::Tokens((cluster, name)) => format!("tokens of {cluster}/{name}"),
     });
     shown.collect()
 }

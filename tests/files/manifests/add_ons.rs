@@ -9,7 +9,7 @@ use crate::manifests::placement::permissions_in;
 const ROLE: &str = "manifests/addons/role.yaml";
 
 /// What the controller does: verbs, and resources with their groups.
-const DONE: [(&str, &[&str]); 15] = [
+const DONE: [(&str, &[&str]); 18] = [
     (
         "cluster.open-cluster-management.io/managedclusters cluster.open-cluster-management.io/placements \
          cluster.open-cluster-management.io/placementdecisions",
@@ -61,6 +61,16 @@ const DONE: [(&str, &[&str]); 15] = [
         "rbac.authorization.k8s.io/rolebindings",
         &["get", "list", "watch", "create", "update", "delete"],
     ),
+    (
+        "/serviceaccounts",
+        &["get", "list", "watch", "create", "delete"],
+    ),
+    (
+        "rbac.authorization.k8s.io/roles",
+        &["get", "list", "watch", "create", "update", "delete"],
+    ),
+    // Passed on, as the API server lets nobody grant what it does not have.
+    ("/serviceaccounts/token", &["subscribe"]),
     ("events.k8s.io/events", &["create"]),
     ("authentication.k8s.io/tokenreviews", &["create"]),
     ("authorization.k8s.io/subjectaccessreviews", &["create"]),

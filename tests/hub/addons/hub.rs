@@ -415,6 +415,13 @@ impl Hub {
         self.admin.get(path).await.unwrap().ok().clone()
     }
 
+    /// An admin applies the manifest at the end of what the hub says.
+    pub async fn apply_what_it_says(&self, message: &str) {
+        let (_, manifest) = message.split_once("to let it, apply ").unwrap();
+        let list: Value = serde_json::from_str(manifest).unwrap();
+        self.cluster.apply(list["items"].as_array().unwrap()).await;
+    }
+
     /// The cluster applies the ManifestWork of an add-on, made from the configs that its ManagedClusterAddOn names.
     pub async fn apply(&self, cluster: &str, name: &str, succeeds: bool) {
         let on = self.read(&self.on(cluster, name)).await;

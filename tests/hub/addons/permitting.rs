@@ -50,11 +50,7 @@ impl Hub {
         };
         let on = self.on(cluster, "a");
         let on = once(&self.admin, &on, expected, |it| said(it).is_some()).await;
-        let message = said(&on).unwrap();
-        let (_, manifest) = message.split_once("apply ").unwrap();
-        let list: Value = serde_json::from_str(manifest).unwrap();
-        let objects = list["items"].as_array().unwrap();
-        self.cluster.apply(objects).await;
+        self.apply_what_it_says(&said(&on).unwrap()).await;
     }
 
     /// The names of the bindings of add-ons in a namespace with their roles, sorted.

@@ -223,6 +223,7 @@ fn what_an_add_on_waits_for_is_said_in_order() {
     let reference = json!({"status": {"configReferences": [
         {"group": GROUP, "resource": "addontemplates", "desiredConfig": {"name": "t", "specHash": ""}},
     ]}});
+    let tokens = json!([{"type": "kubeClient", "kubeClient": {"driver": "token"}}]);
     for (sentence, on, works, requests, expected) in [
         (
             "its turn",
@@ -272,6 +273,15 @@ fn what_an_add_on_waits_for_is_said_in_order() {
             vec![],
             &[
                 "its permissions on the hub: RegistrationApplied is False (SetPermissionFailed): Failed to set permission",
+            ],
+        ),
+        (
+            "tokens that nobody grants",
+            on_cluster(json!({"status": {"registrations": tokens}})),
+            &ready,
+            vec![],
+            &[
+                "the service account of its agent: the condition TokenInfrastructureReady is not reported; does the controller of add-ons run?",
             ],
         ),
         (

@@ -8,11 +8,10 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use super::registrations::{Request, RequestState};
 use super::works::Work;
 use super::{Facts, LONGEST_MESSAGE, configs};
+use crate::tokens;
 use crate::works::hooks::{
     HOOK_MANIFEST_COMPLETED, HOSTING_PRE_DELETE_FINALIZER, PRE_DELETE_FINALIZER,
 };
-
-const TOKEN_INFRASTRUCTURE: &str = "TokenInfrastructureReady";
 
 pub(super) fn of(facts: &Facts<'_>, works: &[Work], requests: &[Request]) -> Vec<String> {
     let status = facts.status();
@@ -128,8 +127,15 @@ fn registration(
         TRUE,
         "its permissions on the hub",
     ));
+    let uses_tokens = tokens::uses_tokens(&facts.status().registrations);
+    if uses_tokens && conditions.get(addon::TOKEN_INFRASTRUCTURE_READY).is_none() {
+        waits.push(
+            "the service account of its agent: the condition TokenInfrastructureReady is not reported; does the controller of add-ons run?"
+                .to_owned(),
+        );
+    }
     waits.extend(conditions.message_unless(
-        TOKEN_INFRASTRUCTURE,
+        addon::TOKEN_INFRASTRUCTURE_READY,
         TRUE,
         "the service account of its agent",
     ));

@@ -29,8 +29,8 @@ use berth_certs::pem::{hex, sha256};
 use k8s_openapi::api::rbac::v1::{RoleBinding, RoleRef, Subject};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 
-use super::subjects::{TOKEN, addon_group, cluster_group, kube_client_of};
-use super::{account, default_user, subject_is_ready};
+use super::subjects::{TOKEN, addon_group, cluster_group};
+use super::{account, default_user, driver, subject_is_ready};
 
 /// Label of a RoleBinding that was made from a template. Its value is empty.
 pub const ADDON_TEMPLATE: &str = "open-cluster-management.io/addon-template-name";
@@ -211,9 +211,8 @@ fn subjects(
     agent: &Agent<'_>,
     is_shared: bool,
 ) -> impl Iterator<Item = (&'static str, String)> {
-    let driver = kube_client_of(agent.registrations).map_or("", |it| it.driver.as_str());
     let cluster = agent.cluster;
-    let subjects = match (driver, is_shared) {
+    let subjects = match (driver(agent.registrations), is_shared) {
         (TOKEN, _) => vec![("User", account(cluster, addon))],
         (_, true) => vec![("Group", addon_group(addon))],
         (_, false) => vec![

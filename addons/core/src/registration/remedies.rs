@@ -8,8 +8,13 @@ use berth_api::text::shorten;
 use k8s_openapi::api::rbac::v1::RoleBinding;
 use serde_json::{Value, json};
 
+use crate::tokens::{self, Kind};
+
 /// Upper bound on the bytes of the API server's message in a text.
 const LONGEST: usize = 200;
+
+/// What the API server says of rights that the hub's account does not have itself.
+const ESCALATES: &str = "attempting to grant RBAC permissions not currently held";
 
 /// The user in a manifest if it is not known.
 const UNKNOWN: &str = "USER-OF-THE-CONTROLLER";
@@ -30,7 +35,7 @@ pub fn of_signer(request: &str, signer: &str, verb: &str, message: &str, account
     });
     format!(
         "{beginning} the controller may not {verb} for signer {signer}; to let it, apply {}",
-        manifest(&name, None, &rule, account),
+        manifest(&name, None, &[rule], account),
     )
 }
 
@@ -45,7 +50,7 @@ pub fn of_secret(namespace: &str, secret: &str, account: &str) -> String {
         manifest(
             &format!("berth-addon:ca:{secret}"),
             Some(namespace),
-            &rule,
+            &[rule],
             account
         ),
     )
@@ -57,7 +62,7 @@ pub fn of_binding(binding: &RoleBinding, message: &str) -> String {
     let namespace = binding.metadata.namespace.as_deref().unwrap_or_default();
     let name = binding.metadata.name.as_deref().unwrap_or_default();
     let (kind, role) = (&binding.role_ref.kind, &binding.role_ref.name);
-    let escalates = message.contains("attempting to grant RBAC permissions not currently held");
+    let escalates = message.contains(ESCALATES);
     if !escalates {
         let why = shorten(message, 2 * LONGEST);
         return format!("RoleBinding {namespace}/{name}: {why}");
@@ -74,9 +79,26 @@ pub fn of_binding(binding: &RoleBinding, message: &str) -> String {
         manifest(
             &format!("berth-addon:bind:{role}"),
             namespace_of_right,
-            &rule,
+            &[rule],
             account
         ),
+    )
+}
+
+/// The text for an object of an add-on's tokens that the API server refuses. `at`: namespace and name of the object.
+#[must_use]
+pub fn of_token(kind: Kind, at: (&str, &str), addon: &str, message: &str) -> String {
+    let (namespace, name) = at;
+    let object = format!("{} {namespace}/{name}", kind.name());
+    if !message.contains(ESCALATES) {
+        return format!("{object}: {}", shorten(message, 2 * LONGEST));
+    }
+    let account = Kind::Account.of(addon);
+    let rules = tokens::rules(addon);
+    let named = named_user(message).unwrap_or_default();
+    format!(
+        "{object}: the controller may not grant tokens of ServiceAccount {account}, which it may not ask for itself; to let it, apply {}",
+        manifest(&format!("berth-addon:tokens:{addon}"), None, &rules, named),
     )
 }
 
@@ -87,8 +109,8 @@ fn named_user(message: &str) -> Option<&str> {
     Some(user)
 }
 
-/// A role with one rule, and its binding to the account; in one namespace, or for all.
-fn manifest(name: &str, namespace: Option<&str>, rule: &Value, account: &str) -> String {
+/// A role with these rules, and its binding to the account; in one namespace, or for all.
+fn manifest(name: &str, namespace: Option<&str>, rules: &[Value], account: &str) -> String {
     let prefix = if namespace.is_some() { "" } else { "Cluster" };
     let api_version = format!("{}/v1", groups::RBAC);
     let metadata = match namespace {
@@ -106,7 +128,7 @@ fn manifest(name: &str, namespace: Option<&str>, rule: &Value, account: &str) ->
         }
     };
     json!({"apiVersion": "v1", "kind": "List", "items": [
-        {"apiVersion": api_version, "kind": format!("{prefix}Role"), "metadata": metadata, "rules": [rule]},
+        {"apiVersion": api_version, "kind": format!("{prefix}Role"), "metadata": metadata, "rules": rules},
         {
             "apiVersion": api_version, "kind": format!("{prefix}RoleBinding"), "metadata": metadata,
             "roleRef": {"apiGroup": groups::RBAC, "kind": format!("{prefix}Role"), "name": name}, "subjects": [subject],
@@ -183,6 +205,35 @@ mod tests {
         assert_eq!(
             text,
             "RoleBinding n/b: clusterroles.rbac.authorization.k8s.io \"r\" not found"
+        );
+    }
+
+    #[test]
+    fn tokens_are_granted_by_the_name_of_their_account() {
+        let at = ("c1", "x-token-role");
+        let text = of_token(Kind::Role, at, "x", ESCALATION);
+        let beginning =
+            "Role c1/x-token-role: the controller may not grant tokens of ServiceAccount x-agent,";
+        assert!(text.starts_with(beginning), "{text}");
+        let objects = applied(&text);
+        assert_eq!(objects[0]["kind"], "ClusterRole");
+        assert_eq!(
+            objects[0]["rules"],
+            Kind::Role.object("x", "c1")["rules"],
+            "the rights that it grants"
+        );
+        assert_eq!(
+            objects[1]["subjects"],
+            json!([{"kind": "ServiceAccount", "namespace": "hub", "name": "sa"}])
+        );
+        assert_eq!(
+            of_token(
+                Kind::Account,
+                ("c1", "x-agent"),
+                "x",
+                "namespaces \"c1\" not found"
+            ),
+            "ServiceAccount c1/x-agent: namespaces \"c1\" not found"
         );
     }
 

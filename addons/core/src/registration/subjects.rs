@@ -127,6 +127,12 @@ pub(super) fn custom_subject(
     }
 }
 
+/// The driver of the add-on's agents, as their agent writes it: [`CSR`], [`TOKEN`], or empty.
+#[must_use]
+pub fn driver(registrations: &[RegistrationConfig]) -> &str {
+    kube_client_of(registrations).map_or("", |it| &it.driver)
+}
+
 /// The first registration for the hub's API server. As in OCM, further ones do not count.
 pub(super) fn kube_client_of(registrations: &[RegistrationConfig]) -> Option<&KubeClientConfig> {
     let mut all = registrations.iter();

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use base64::prelude::{BASE64_URL_SAFE_NO_PAD, Engine};
-use berth_api::conditions::TRUE;
+use berth_api::conditions::{TRUE, addon};
 use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
 
@@ -14,9 +14,6 @@ use crate::held::{self, SecretData};
 
 /// The key of the token in the Secret.
 pub const TOKEN: &str = "token";
-
-/// The condition of an add-on whose account is ready.
-const INFRASTRUCTURE: &str = "TokenInfrastructureReady";
 
 /// A token of an add-on.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -77,7 +74,8 @@ pub fn user(cluster: &str, addon: &str) -> String {
 /// Returns the uid of the service account, once the hub says that it is ready: `... (UID: <uid>) ...`.
 #[must_use]
 pub fn uid(addon: &Addon) -> Option<String> {
-    let is_ready = |type_: &str, status: &str| type_ == INFRASTRUCTURE && status == TRUE;
+    let is_ready =
+        |type_: &str, status: &str| type_ == addon::TOKEN_INFRASTRUCTURE_READY && status == TRUE;
     let mut conditions = addon.conditions.iter();
     let ready = conditions.find(|it| is_ready(&it.type_, &it.status))?;
     let (_, rest) = ready.message.split_once("(UID: ")?;
@@ -180,14 +178,29 @@ mod tests {
     fn the_uid_is_in_the_message_of_the_condition() {
         for (type_, status, message, expected) in [
             (
-                INFRASTRUCTURE,
+                addon::TOKEN_INFRASTRUCTURE_READY,
                 TRUE,
                 "account c1/x-agent (UID: 7) is ready",
                 Some("7"),
             ),
-            (INFRASTRUCTURE, "False", "account (UID: 7)", None),
-            (INFRASTRUCTURE, TRUE, "account is ready", None),
-            (INFRASTRUCTURE, TRUE, "account (UID: )", None),
+            (
+                addon::TOKEN_INFRASTRUCTURE_READY,
+                "False",
+                "account (UID: 7)",
+                None,
+            ),
+            (
+                addon::TOKEN_INFRASTRUCTURE_READY,
+                TRUE,
+                "account is ready",
+                None,
+            ),
+            (
+                addon::TOKEN_INFRASTRUCTURE_READY,
+                TRUE,
+                "account (UID: )",
+                None,
+            ),
             ("Other", TRUE, "(UID: 7)", None),
         ] {
             let addon = Addon {
