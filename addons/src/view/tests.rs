@@ -1,5 +1,8 @@
 //! What changes concern, and the graces.
 
+use std::time::Duration;
+
+use berth_api::Now;
 use berth_api::plan::Action;
 use serde_json::{Value, json};
 
