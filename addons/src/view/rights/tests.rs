@@ -41,6 +41,11 @@ fn with_template() -> View {
     view
 }
 
+fn state(view: &View) -> deploy::Permissions<'_> {
+    let at = place("c1", "a");
+    view.permission_state(&at, view.on(&at).unwrap())
+}
+
 fn cluster(is_accepted: bool, is_deleting: bool) -> Value {
     let deleted = is_deleting.then_some("2026-01-01T00:00:00Z");
     json!({
@@ -71,11 +76,10 @@ fn the_permissions_of_a_cluster_stay_while_it_is_being_deleted_unless_it_is_deni
         let (found, _) = view.decide_permissions("a").unwrap();
         let sentence = format!("accepted {is_accepted}, deleting {is_deleting}");
         assert_eq!(found.unwanted.is_empty(), is_kept, "{sentence}");
-        let on = view.on(&place("c1", "a")).unwrap();
-        let state = view.permission_state(&place("c1", "a"), on);
-        let is_refused = state == deploy::Permissions::Failed(NOT_ACCEPTED);
-        assert_eq!(is_refused, !is_accepted, "{sentence}");
+        assert_eq!(state(&view), deploy::Permissions::Applied, "{sentence}");
     }
+    view.remove(Kind::Binding, &place("c1", &name));
+    assert_eq!(state(&view), deploy::Permissions::Failed(NOT_ACCEPTED));
 }
 
 #[test]
