@@ -31,7 +31,7 @@ pub(crate) struct Args {
 enum Command {
     /// Run the controller of add-ons
     ///
-    /// Does the work of OCM's add-on manager for add-ons that bring their own manager: installs them on the clusters that placements select, rolls out their configs in the steps of the rollout strategy, and reports how far they are. Add-ons that only a template defines are installed and configured, but not deployed.
+    /// Does the work of OCM's add-on manager: installs add-ons on the clusters that placements select, rolls out their configs in the steps of the rollout strategy, and reports how far they are. Add-ons that a template defines it also deploys; others have a manager of their own for that.
     #[command(after_help = manager::EXAMPLES, args_override_self = true)]
     Manager(Box<ManagerArgs>),
     /// Serve the conversion webhook of ClusterManagementAddOns and ManagedClusterAddOns

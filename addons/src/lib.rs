@@ -1,6 +1,7 @@
-//! The hub's controller of add-ons: it installs them where placements select clusters, says which configs they have, and how far they are.
+//! The hub's controller of add-ons: it installs them where placements select clusters, says which configs they have, how far they are, and
+//! deploys those that a template defines.
 //!
-//! It does the work of OCM's add-on manager for add-ons that bring their own manager.
+//! It does the work of OCM's add-on manager.
 //!
 //! # Shape
 //! What is due is decided in `berth-addons-core`, plain functions. `view` keeps what they read of the hub, and knows which keys a change

@@ -42,6 +42,7 @@ use crate::joined::Joined;
 use crate::registration::{Registered, Registration};
 use crate::store::{Secrets, Store};
 
+pub use berth_agent_core::addons::Driver;
 pub use metrics::Counts;
 pub use settings::{Clock, Settings, VERSION};
 pub use standing::{Standing, State, Wait};

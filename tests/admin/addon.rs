@@ -4,6 +4,7 @@ use std::fs;
 
 use berth_testkit::addons::definitions;
 use berth_testkit::cluster::{Private, fresh};
+use berth_testkit::process::once;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -200,6 +201,14 @@ async fn an_add_on_goes_without_its_hooks_only_when_asked() {
         "spec": {"workload": {"manifests": [job]}},
     });
     hub.house.cluster.apply(&[on, work]).await;
+    // By the hub's controller of add-ons.
+    let path = hub.on_cluster(&hub.web);
+    once(&hub.house.admin, &path, "Progressing", |it| {
+        let conditions = it["status"]["conditions"].as_array();
+        let mut conditions = conditions.into_iter().flatten();
+        conditions.any(|it| it["type"] == "Progressing")
+    })
+    .await;
     hub.plays(
         &folder,
         "\
@@ -228,7 +237,7 @@ $ berth addon explain {web} --cluster {c}
 Add-on {web} on cluster {c}
 Manager:     its own; the hub's controller of add-ons installs and configures it; created by a user
 Available:   not reported
-Progressing: not reported
+Progressing: False (WaitingForManifestApplied): Waiting for ManagedClusterAddOn ManifestApplied condition
 Namespace:   not reported
 Permissions: not reported
 Waits for:

@@ -17,7 +17,7 @@ use tempfile::TempDir;
 use berth_testkit::{berth, eventually_blocking};
 
 /// What the play is about, in its order: how it goes on after each command.
-const PLAY: [&str; 43] = [
+const PLAY: [&str; 49] = [
     "CSRPending: CertificateSigningRequest c1-",
     "Error from server (Forbidden): admission webhook \"managedclustervalidators.admission.cluster.open-cluster-management.io\" denied the request: managedclusters/accept.cluster.open-cluster-management.io \"c1\" is forbidden: user \"dev\" cannot update the HubAcceptsClient field: ",
     "managedcluster.cluster.open-cluster-management.io/c1 patched",
@@ -54,6 +54,12 @@ const PLAY: [&str; 43] = [
     "c1        selected   1 ",
     "c2        tainted    -      -       -       -                taint cluster.open-cluster-management.io/unreachable is not tolerated",
     "Managed cluster is available []",
+    "ClusterManagementAddOn hello is created",
+    "Deploying hello add-on to namespaces open-cluster-management-agent-addon of managed cluster: c1.",
+    "c1",
+    "kubeconfig",
+    "hello add-on is available.",
+    "Undeploying hello add-on in managed cluster: c1.",
     "managedcluster.cluster.open-cluster-management.io/c1 patched",
     "[+]hub ok: waiting: the hub does not accept ManagedCluster c1: on the hub, run `berth accept c1`",
     "Error from server (Forbidden): leases.coordination.k8s.io is forbidden: User \"system:open-cluster-management:c1:agent\" cannot list resource \"leases\"",

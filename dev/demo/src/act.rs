@@ -68,8 +68,26 @@ spec:
           text: hello
 ";
 
+pub(super) const ADD_ON_FILE: &str = "hello.yaml";
+const ADD_ON: &str = "\
+# What the add-on hello is on a cluster.
+apiVersion: v1
+kind: Namespace
+metadata:
+  name: open-cluster-management-agent-addon
+---
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: hello
+  namespace: open-cluster-management-agent-addon
+data:
+  cluster: '{{CLUSTER_NAME}}'
+";
+
 /// The files that the commands read, with their content.
-pub(super) const FILES: [(&str, &str); 3] = [
+pub(super) const FILES: [(&str, &str); 4] = [
+    (ADD_ON_FILE, ADD_ON),
     (BINDING_FILE, BINDING),
     (PLACEMENT_FILE, PLACEMENT),
     (REPLICA_SET_FILE, REPLICA_SET),
@@ -246,6 +264,7 @@ async fn berth(folder: &Path, who: &str, command: &str) -> anyhow::Result<Vec<St
     let output = Command::new(program)
         .args(["--context", who])
         .args(command.split(' '))
+        .current_dir(folder)
         .env("KUBECONFIG", folder.join(KUBECONFIG))
         .stdin(Stdio::null())
         .kill_on_drop(true)

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context;
-use berth_agent::{Clusters, Counts, Settings, Standing};
+use berth_agent::{Clusters, Counts, Driver, Settings, Standing};
 use berth_hub::HubApi;
 use berth_reconcile::{Ended, Metrics};
 use berth_serve::{Limits, Listener, Peer, Stop, Turns, endpoints};
@@ -61,6 +61,7 @@ impl Agent {
                 cluster_name: Some(cluster.to_owned()),
                 agent_name: Some("agent".to_owned()),
                 namespace: NAMESPACE.to_owned(),
+                addons: Some(Driver::Csr),
                 ..Settings::new(bootstrap.to_owned(), folder.join(cluster), "berth-demo")
             },
             clusters: Clusters {

@@ -52,6 +52,7 @@ pub(super) struct Running {
     lifecycle: JoinHandle<Result<(), Ended>>,
     placement: JoinHandle<Result<(), Ended>>,
     work: JoinHandle<Result<(), Ended>>,
+    add_ons: JoinHandle<Result<(), Ended>>,
 }
 
 /// The gate's certificates.
@@ -103,10 +104,12 @@ impl Running {
         let common = berth_reconcile::Metrics::new(metrics.registry())?;
         let placed = berth_placement::Metrics::beside(metrics.registry(), common.clone())?;
         let registered = berth_lifecycle::Metrics::beside(metrics.registry(), common.clone())?;
+        let of_add_ons = berth_addons::Metrics::beside(metrics.registry(), common.clone())?;
         let start =
             |controller: Controller| controller.start(controllers.clone(), "demo", None, None);
         let placement = start(berth_placement::controller(Default::default(), placed));
         let work = start(berth_work_hub::controller(Default::default(), common));
+        let add_ons = start(berth_addons::controller(Default::default(), of_add_ons));
         let lifecycle = start(berth_lifecycle::controller(lifecycle_config(), registered));
         let server = Server {
             gate: Gate::new(
@@ -131,6 +134,7 @@ impl Running {
         let lifecycle = tokio::spawn(lifecycle.run(shutdown.clone()));
         let placement = tokio::spawn(placement.run(shutdown.clone()));
         let work = tokio::spawn(work.run(shutdown.clone()));
+        let add_ons = tokio::spawn(add_ons.run(shutdown.clone()));
         Ok(Self {
             metrics: address,
             shutdown,
@@ -138,6 +142,7 @@ impl Running {
             lifecycle,
             placement,
             work,
+            add_ons,
         })
     }
 
@@ -146,6 +151,7 @@ impl Running {
         self.lifecycle.await.context("the lifecycle")??;
         self.placement.await.context("the placement controller")??;
         self.work.await.context("the work controller")??;
+        self.add_ons.await.context("the controller of add-ons")??;
         self.task.await.context("the gate")??;
         Ok(())
     }

@@ -2,21 +2,24 @@
 
 use anyhow::Context;
 use base64::prelude::{BASE64_STANDARD, Engine};
+use berth_api::crds;
 use berth_manifests::webhooks::WEBHOOKS;
 use berth_manifests::{Manifest, files};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Client;
 use serde_json::Value;
 
 use crate::request::{self, Answer};
 
 /// The objects that the gate needs to start.
-const BEFORE: [Manifest; 9] = [
+const BEFORE: [Manifest; 10] = [
     files::NAMESPACE,
     files::ACCOUNTS,
     files::GATE_ROLE,
     files::CONTROLLER_ROLE,
     files::PLACEMENT_ROLE,
     files::WORK_ROLE,
+    files::ADDON_ROLE,
     files::AGENT_ROLES,
     files::PEOPLE_ROLES,
     files::SERVICE,
@@ -33,7 +36,24 @@ pub(super) async fn before_the_gate(admin: &Client) -> anyhow::Result<()> {
             apply(admin, &object).await?;
         }
     }
+    for definition in crds::addons() {
+        apply(admin, &in_one_version(definition)?).await?;
+    }
     Ok(())
+}
+
+/// A CustomResourceDefinition of add-ons with the version only that the controller reads: devhub converts nothing.
+fn in_one_version(mut definition: CustomResourceDefinition) -> anyhow::Result<Value> {
+    if definition.spec.conversion.take().is_some() {
+        definition.spec.versions.retain(|it| it.name == "v1beta1");
+        for version in &mut definition.spec.versions {
+            version.storage = true;
+        }
+    }
+    let mut object = serde_json::to_value(definition)?;
+    object["apiVersion"] = "apiextensions.k8s.io/v1".into();
+    object["kind"] = "CustomResourceDefinition".into();
+    Ok(object)
 }
 
 /// The registrations, trusting this CA.

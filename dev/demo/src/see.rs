@@ -72,6 +72,25 @@ pub(super) fn greets(objects: &[Value]) -> Option<Vec<String>> {
     (text == "hello").then(|| vec![text.to_owned()])
 }
 
+/// The add-on is rendered for its cluster.
+pub(super) fn says_its_cluster(objects: &[Value]) -> Option<Vec<String>> {
+    let cluster = objects.first()?["data"]["cluster"].as_str()?;
+    Some(vec![cluster.to_owned()])
+}
+
+/// The agent of the add-on can talk to the hub.
+pub(super) fn has_kubeconfig(objects: &[Value]) -> Option<Vec<String>> {
+    let data = objects.first()?["data"].as_object()?;
+    let keys: Vec<_> = data.keys().cloned().collect();
+    let is_whole = keys.iter().any(|it| it == "tls.crt");
+    is_whole.then_some(keys)
+}
+
+/// The add-on works.
+pub(super) fn works(objects: &[Value]) -> Option<Vec<String>> {
+    message(objects.first()?, "Available", "True").map(|line| vec![line])
+}
+
 fn selected(lists: &[Value], cluster: &str) -> Option<Vec<String>> {
     let decisions = lists.first()?["items"].as_array()?.iter();
     let listed =

@@ -289,6 +289,70 @@ pub(super) fn steps() -> Vec<Step> {
             None,
         ),
         done(
+            "ada makes an add-on of a manifest. Its agents get a user on the hub.",
+            ADMIN,
+            Act::Berth("addon create hello --filename hello.yaml --hub-registration"),
+            None,
+        ),
+        done(
+            "She installs it on c1. With a placement, the hub would choose the clusters.",
+            ADMIN,
+            Act::Berth("addon enable hello --clusters c1"),
+            None,
+        ),
+        done(
+            "The hub has rendered the manifest for c1.",
+            "c1",
+            Act::Look {
+                command: "get configmap hello -n open-cluster-management-agent-addon -o jsonpath='{.data.cluster}{\"\\n\"}'",
+                paths: &["/api/v1/namespaces/open-cluster-management-agent-addon/configmaps/hello"],
+                see: see::says_its_cluster,
+            },
+            None,
+        ),
+        done(
+            "The agent of c1 has asked for a certificate of the add-on, and the hub has approved it. This Secret is for the add-on's agent.",
+            "c1",
+            Act::Look {
+                command: "get secret hello-hub-kubeconfig -n open-cluster-management-agent-addon -o go-template='{{range $key, $_ := .data}}{{println $key}}{{end}}'",
+                paths: &[
+                    "/api/v1/namespaces/open-cluster-management-agent-addon/secrets/hello-hub-kubeconfig",
+                ],
+                see: see::has_kubeconfig,
+            },
+            None,
+        ),
+        done(
+            "The add-on is available.",
+            ADMIN,
+            Act::Look {
+                command: "get managedclusteraddon hello -n c1 -o jsonpath='{.status.conditions[?(@.type==\"Available\")].message}{\"\\n\"}'",
+                paths: &[
+                    "/apis/addon.open-cluster-management.io/v1beta1/namespaces/c1/managedclusteraddons/hello",
+                ],
+                see: see::works,
+            },
+            None,
+        ),
+        done(
+            "ada removes it from c1.",
+            ADMIN,
+            Act::Berth("addon disable hello --clusters c1"),
+            None,
+        ),
+        done(
+            "Nothing of it stays there.",
+            "c1",
+            Act::Look {
+                command: "get configmaps -n open-cluster-management-agent-addon --field-selector=metadata.name=hello -o name",
+                paths: &[
+                    "/api/v1/namespaces/open-cluster-management-agent-addon/configmaps?fieldSelector=metadata.name%3Dhello",
+                ],
+                see: see::nothing,
+            },
+            None,
+        ),
+        done(
             "ada denies c1. The controller removes the permissions of its agent.",
             ADMIN,
             Act::Patch("c1", accepts(false)),

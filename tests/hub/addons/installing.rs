@@ -206,3 +206,31 @@ async fn a_hub_without_add_ons_is_waited_for() {
     hub.install("a").await;
     hub.has("a", &clusters).await;
 }
+
+/// Under the role of OCM's add-on manager, which grants update and not patch.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_account_of_ocms_manager_suffices() {
+    let hub = Hub::new().await;
+    let clusters = hub.clusters(1).await;
+    let role = "/apis/rbac.authorization.k8s.io/v1/clusterroles/open-cluster-management:berth-addon:controller";
+    let mut rules = hub.read(role).await["rules"].clone();
+    let of_add_ons = rules.as_array_mut().unwrap().iter_mut();
+    let mut of_add_ons = of_add_ons.filter(|it| it["resources"] == json!(["managedclusteraddons"]));
+    of_add_ons.next().unwrap()["verbs"] =
+        json!(["get", "list", "watch", "create", "update", "delete"]);
+    hub.patch(role, json!({ "rules": rules })).await;
+    let _managing = hub.start().await;
+    hub.define("a", None, json!([]), None).await;
+    hub.enable(
+        &clusters[0],
+        "a",
+        json!({"labels": {"mine": "yes"}}),
+        json!({}),
+    )
+    .await;
+    let owned = once(&hub.admin, &hub.on(&clusters[0], "a"), "an owner", |it| {
+        it["metadata"]["ownerReferences"].is_array()
+    })
+    .await;
+    assert_eq!(owned["metadata"]["labels"]["mine"], "yes");
+}

@@ -125,6 +125,69 @@ async fn and_one_that_is_there_is_replaced_with_all_it_had() {
     );
 }
 
+/// OCM's role for its manager of add-ons lets it update ManagedClusterAddOns, and not patch them.
+#[tokio::test]
+async fn what_may_not_be_patched_is_replaced_if_authorization_says_so() {
+    let stored =
+        json!({"metadata": {"name": "a", "resourceVersion": "7", "labels": {"theirs": "y"}}});
+    let body = json!({"metadata": {"resourceVersion": "7", "labels": {"a": "b"}}});
+    let refused = |verb: &str| {
+        let message = format!(
+            "values.g \"a\" is forbidden: User \"x\" cannot {verb} resource \"values\" in API group \"g\""
+        );
+        (403, status(403, "Forbidden", &message))
+    };
+    for (sentence, patched, updated, expected) in [
+        ("updated", refused("patch"), None, Ok("b")),
+        (
+            "a webhook refuses",
+            (403, status(403, "Forbidden", "denied the request")),
+            None,
+            Err((403, "denied the request")),
+        ),
+        (
+            "neither",
+            refused("patch"),
+            Some(refused("update")),
+            Err((403, "cannot patch resource")),
+        ),
+        (
+            "it has changed",
+            refused("patch"),
+            Some((409, status(409, "Conflict", "changed"))),
+            Err((409, "changed")),
+        ),
+    ] {
+        let stored = stored.clone();
+        let writer = writer(server(move |request: String, body: Bytes| {
+            let answer = match request.split(' ').next() {
+                Some("PATCH") => patched.clone(),
+                Some("GET") => (200, stored.to_string()),
+                _ => (updated.clone())
+                    .unwrap_or_else(|| (200, String::from_utf8(body.to_vec()).unwrap())),
+            };
+            async move { answer }
+        }));
+        let found = match writer.write(&patch("a", body.clone())).await {
+            Ok(Written::Object(object)) => Ok(object.parse::<Value>().unwrap()),
+            Ok(Written::Gone) => panic!("{sentence}"),
+            Err((failure, _)) => Err((failure.code, failure.message)),
+        };
+        match (found, expected) {
+            (Ok(object), Ok(label)) => {
+                let labels = json!({"a": label, "theirs": "y"});
+                assert_eq!(object["metadata"]["labels"], labels, "{sentence}");
+                assert_eq!(object["metadata"]["resourceVersion"], "7", "{sentence}");
+            }
+            (Err((code, message)), Err((of, words))) => {
+                assert_eq!(code, of, "{sentence}");
+                assert!(message.contains(words), "{sentence}: {message}");
+            }
+            (found, _) => panic!("{sentence}: {found:?}"),
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_conflict_with_what_is_not_there_is_a_conflict() {
     // Such as a quota that another client changes at the same time.
