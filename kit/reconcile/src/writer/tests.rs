@@ -131,17 +131,21 @@ async fn what_may_not_be_patched_is_replaced_if_authorization_says_so() {
     let stored =
         json!({"metadata": {"name": "a", "resourceVersion": "7", "labels": {"theirs": "y"}}});
     let body = json!({"metadata": {"resourceVersion": "7", "labels": {"a": "b"}}});
+    let says = |code: u16, reason: &str, message: &str| {
+        let mut status: Value = serde_json::from_str(&status(code, reason, "a")).unwrap();
+        status["message"] = json!(message);
+        (code, status.to_string())
+    };
     let refused = |verb: &str| {
-        let message = format!(
-            "values.g \"a\" is forbidden: User \"x\" cannot {verb} resource \"values\" in API group \"g\""
-        );
-        (403, status(403, "Forbidden", &message))
+        let message =
+            format!(r#"values.g "a" is forbidden: User "x" cannot {verb} resource "values""#);
+        says(403, "Forbidden", &message)
     };
     for (sentence, patched, updated, expected) in [
         ("updated", refused("patch"), None, Ok("b")),
         (
             "a webhook refuses",
-            (403, status(403, "Forbidden", "denied the request")),
+            says(403, "Forbidden", "denied the request"),
             None,
             Err((403, "denied the request")),
         ),
@@ -154,7 +158,7 @@ async fn what_may_not_be_patched_is_replaced_if_authorization_says_so() {
         (
             "it has changed",
             refused("patch"),
-            Some((409, status(409, "Conflict", "changed"))),
+            Some(says(409, "Conflict", "changed")),
             Err((409, "changed")),
         ),
     ] {
