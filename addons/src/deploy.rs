@@ -8,9 +8,9 @@ use berth_addons_core::template;
 use berth_addons_core::works::writes::{Owner, writes};
 use berth_addons_core::works::{self, Digest, Layout};
 use berth_api::ManifestWork;
-use berth_api::plan::Target;
+use berth_api::plan::{Target, WriteFailure};
 use berth_reconcile::queue::Next;
-use berth_reconcile::{Handle, WriteOutcome, failed};
+use berth_reconcile::{Handle, Refusal, WriteOutcome, failed};
 
 use super::deployments::Inputs;
 use super::job::Job;
@@ -149,11 +149,6 @@ async fn write(on: &Handle<AddOns>, job: &Job, part: Part, objects: &Objects) ->
     let WriteOutcome::Failed(failures) = on.carry_out(due).await else {
         return Ok(());
     };
-    let lasting = failures.iter().find(|(it, _)| !it.is_transient());
-    if let Some((failure, _)) = lasting {
-        let fault = Some(failure.message.clone());
-        return Err(Stop::Failed(fault, failed(&failures)));
-    }
     let taken = failures
         .iter()
         .map(|(it, _)| it)
@@ -162,8 +157,8 @@ async fn write(on: &Handle<AddOns>, job: &Job, part: Part, objects: &Objects) ->
         .map(|it| &it.target.name)
         .filter(|it| !stored.contains_key(*it))
         .collect();
-    if unseen.is_empty() {
-        return Err(Stop::Failed(None, failed(&failures)));
+    if unseen.is_empty() || lasting(&failures).is_some() {
+        return Err(refused(&failures));
     }
     for name in unseen {
         existing.extend(unlabelled(on, &owner, name).await?);
@@ -173,8 +168,18 @@ async fn write(on: &Handle<AddOns>, job: &Job, part: Part, objects: &Objects) ->
         .await
     {
         WriteOutcome::Nothing | WriteOutcome::Written => Ok(()),
-        WriteOutcome::Failed(failures) => Err(Stop::Failed(None, failed(&failures))),
+        WriteOutcome::Failed(failures) => Err(refused(&failures)),
     }
+}
+
+/// What a user has to mend, as the API server says it.
+fn lasting(failures: &[(WriteFailure, Refusal)]) -> Option<String> {
+    let lasting = failures.iter().find(|(it, _)| !it.is_transient());
+    lasting.map(|(failure, _)| failure.message.clone())
+}
+
+fn refused(failures: &[(WriteFailure, Refusal)]) -> Stop {
+    Stop::Failed(lasting(failures), failed(failures))
 }
 
 /// Reads a work that exists, and that the watch does not show since it has lost its label.
