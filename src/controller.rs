@@ -45,7 +45,7 @@ After the loss of a Lease, it exits with code 0.";
 
 /// Run the controllers of the hub
 ///
-/// Does the work of OCM's registration controller: sets up accepted clusters, approves certificates of their agents, checks their heartbeats, maintains sets and bindings, and cleans up after deleted clusters. Does the work of OCM's placement controller, too: selects clusters for each Placement. That of OCM's work manager: makes the ManifestWorks of each ManifestWorkReplicaSet. And that of OCM's add-on manager for add-ons with a manager of their own: installs them where placements select clusters, and rolls out their configs.
+/// Does the work of OCM's registration controller: sets up accepted clusters, approves certificates of their agents, checks their heartbeats, maintains sets and bindings, and cleans up after deleted clusters. Does the work of OCM's placement controller, too: selects clusters for each Placement. That of OCM's work manager: makes the ManifestWorks of each ManifestWorkReplicaSet. And that of OCM's add-on manager: installs add-ons where placements select clusters, rolls out their configs, and deploys those that a template defines.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, args_override_self = true)]
 pub(crate) struct Args {

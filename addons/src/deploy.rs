@@ -172,7 +172,7 @@ async fn write(on: &Handle<AddOns>, job: &Job, part: Part, objects: &Objects) ->
     }
 }
 
-/// What a user has to mend, as the API server says it.
+/// The API server's message about a failure that a user has to mend.
 fn lasting(failures: &[(WriteFailure, Refusal)]) -> Option<String> {
     let lasting = failures.iter().find(|(it, _)| !it.is_transient());
     lasting.map(|(failure, _)| failure.message.clone())

@@ -13,7 +13,7 @@ pub(super) struct Tokens([BTreeMap<Place, Stored>; 3]);
 // === impl Tokens ===
 
 impl Tokens {
-    /// Applies an object, or its end. `object`: its namespace and name. Returns the cluster and the add-on whose it is.
+    /// Applies an object, or its end. `object`: its namespace and name. Returns its cluster and its add-on.
     pub(super) fn set(
         &mut self,
         kind: Kind,

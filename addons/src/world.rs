@@ -78,10 +78,19 @@ impl AddOns {
         self.is_ready() && known.is_some_and(|it| self.view.judged(it).is_some())
     }
 
-    /// A kind that decides about tokens and has not been seen.
-    fn unseen_for_tokens(&self) -> Option<Kind> {
-        let kinds = berth_addons_core::tokens::Kind::ALL.map(Kind::Token);
-        kinds.into_iter().find(|it| !self.knows(*it))
+    /// Returns whether everything that decides about tokens has been seen.
+    ///
+    /// # Errors
+    /// The hub never let this controller list this kind.
+    fn knows_tokens(&self) -> Result<bool, Kind> {
+        let mut kinds = berth_addons_core::tokens::Kind::ALL
+            .map(Kind::Token)
+            .into_iter();
+        let never = |it: &Kind| self.missing.contains(it) && !self.listed.contains(it);
+        match kinds.clone().find(never) {
+            Some(kind) => Err(kind),
+            None => Ok(self.is_ready() && kinds.all(|it| self.knows(it))),
+        }
     }
 
     fn knows(&self, kind: Kind) -> bool {
@@ -149,7 +158,10 @@ impl World for AddOns {
     fn listed(&mut self, kind: Kind, _: Now, wakes: &mut Wake<Self>) {
         let is_first = self.listed.insert(kind);
         if self.missing.remove(&kind) || is_first {
-            wakes.extend(self.view.all());
+            match kind {
+                Kind::Token(_) => wakes.extend(self.view.all_tokens()),
+                _ => wakes.extend(self.view.all()),
+            }
         }
     }
 
@@ -160,14 +172,23 @@ impl World for AddOns {
                 %error,
                 "agents of add-ons get no certificates, permissions or tokens; grant the controller the ClusterRole of manifests/addons"
             );
-            // Their conditions say so.
-            wakes.extend(self.view.all_tokens());
+            // Without the first list, conditions say so. A later failure may pass.
+            if !self.listed.contains(&kind) {
+                wakes.extend(self.view.all_tokens());
+            }
         }
         if error.code == 404 && self.missing.insert(kind) {
             tracing::info!(
                 resource = kind.name(),
                 "the hub does not serve this kind: waiting for it"
             );
+        }
+    }
+
+    /// The permission is back: what the watch had reported still holds.
+    fn regained_sight(&mut self, kind: Kind, _: Now, wakes: &mut Wake<Self>) {
+        if self.missing.remove(&kind) {
+            wakes.extend(self.view.all());
         }
     }
 

@@ -269,8 +269,8 @@ pub mod addon {
     /// Reason of [`REGISTRATION_APPLIED`]: false, the agent has not said yet as whom it acts.
     pub const PERMISSION_CONFIG_PENDING: &str = "PermissionConfigPending";
 
-    /// The agents of the add-on can ask for tokens of their service account. The message of a true one has the uid of the account, as
-    /// `(UID: <uid>)`: agents read it there.
+    /// The agents of the add-on can ask for tokens of their service account. While it is true, its message has the uid of the
+    /// account, as `(UID: <uid>)`: agents read it there.
     pub const TOKEN_INFRASTRUCTURE_READY: &str = "TokenInfrastructureReady";
     /// Reason of [`TOKEN_INFRASTRUCTURE_READY`]: false, the hub cannot make the service account or the right.
     pub const TOKEN_INFRASTRUCTURE_APPLY_FAILED: &str = "TokenInfrastructureApplyFailed";

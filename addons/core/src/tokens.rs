@@ -44,16 +44,24 @@ pub struct Facts<'a> {
     pub on: Option<&'a OnCluster>,
     /// The stored objects, in the order of [`Kind::ALL`].
     pub stored: [Option<&'a Stored>; 3],
-    /// Why an object cannot be made: a user has to mend it.
+    /// Why an object cannot be made or deleted: a user has to mend it.
     pub fault: Option<&'a str>,
 }
 
-/// What is to become of the objects.
+/// What the objects are to be.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Aim {
     Make,
     Keep,
     Remove,
+}
+
+/// How far the objects are.
+enum Step {
+    Write(Write),
+    /// This object is being deleted, and others have to let it go.
+    Waits(Kind),
+    Done,
 }
 
 /// Returns whether the agents of an add-on use tokens, as its `status.registrations` say. The agents write it.
@@ -71,16 +79,30 @@ pub fn concerns(on: &OnCluster) -> bool {
 /// Returns the next write; `None` if everything is as it should be.
 #[must_use]
 pub fn next(facts: &Facts<'_>, now: Now) -> Option<Write> {
-    match aim(facts) {
+    let aim = aim(facts);
+    if let Some(fault) = facts.fault
+        && aim != Aim::Keep
+    {
+        return report(facts, Some(not_ready(fault, now)));
+    }
+    match aim {
         Aim::Keep => None,
-        Aim::Make => match facts.fault {
-            Some(fault) => report(facts, Some(not_ready(fault, now))),
-            None => make(facts).or_else(|| report(facts, Some(ready(facts, now)))),
+        Aim::Make => match make(facts) {
+            Step::Write(write) => Some(write),
+            Step::Waits(kind) => {
+                let (cluster, name) = (facts.cluster, kind.of(facts.addon));
+                let why = format!("{} {cluster}/{name} is being deleted", kind.name());
+                report(facts, Some(not_ready(&why, now)))
+            }
+            Step::Done => report(facts, Some(ready(facts, now))),
         },
-        Aim::Remove => remove(facts).or_else(|| {
-            let uses = facts.on.is_some_and(|on| uses_tokens(&on.registrations));
-            report(facts, uses.then(|| not_ready(NOT_ACCEPTED, now)))
-        }),
+        Aim::Remove => match remove(facts) {
+            Step::Write(write) => Some(write),
+            Step::Waits(_) | Step::Done => {
+                let uses = facts.on.is_some_and(|on| uses_tokens(&on.registrations));
+                report(facts, uses.then(|| not_ready(NOT_ACCEPTED, now)))
+            }
+        },
     }
 }
 
@@ -96,46 +118,54 @@ fn aim(facts: &Facts<'_>) -> Aim {
     }
 }
 
-/// The next object that is missing or wrong.
-fn make(facts: &Facts<'_>) -> Option<Write> {
-    let due = Kind::ALL.into_iter().zip(facts.stored);
-    let mut due = due.filter(|(_, stored)| stored.is_none_or(|it| it.wrong.is_some()));
-    let (kind, stored) = due.next()?;
-    let wanted = kind.object(facts.addon, facts.cluster);
-    let action = match stored.and_then(|it| Some((it, it.wrong.as_deref()?))) {
-        None => Action::Create { body: wanted },
-        // The role of a binding cannot be changed.
-        Some((stored, wrong)) if wrong["roleRef"] != wanted["roleRef"] => {
-            delete(stored, "it binds another role")
-        }
-        Some((_, wrong)) => Action::Replace {
-            subresource: None,
-            body: mended(wrong.clone(), wanted),
-        },
-    };
-    Some(write(facts, kind, action))
+/// Creates the next object that is missing, or mends the next one that is wrong.
+fn make(facts: &Facts<'_>) -> Step {
+    for (kind, stored) in Kind::ALL.into_iter().zip(facts.stored) {
+        let wanted = kind.object(facts.addon, facts.cluster);
+        let action = match stored {
+            None => Action::Create { body: wanted },
+            Some(stored) if stored.is_deleting => return Step::Waits(kind),
+            Some(stored) => match stored.wrong.as_deref() {
+                None => continue,
+                // The role of a binding cannot be changed.
+                Some(wrong) if wrong["roleRef"] != wanted["roleRef"] => {
+                    delete(stored, "it binds another role")
+                }
+                Some(wrong) => Action::Replace {
+                    subresource: None,
+                    body: mended(wrong.clone(), wanted),
+                },
+            },
+        };
+        return Step::Write(write(facts, kind, action));
+    }
+    Step::Done
 }
 
-/// What others added to the metadata stays.
+/// The stored object with the wanted content. Labels and annotations of others stay.
 fn mended(mut wrong: Value, mut wanted: Value) -> Value {
     for field in ["rules", "subjects"] {
         if let Some(value) = wanted.get_mut(field) {
             wrong[field] = value.take();
         }
     }
-    if let Some(metadata) = wrong["metadata"].as_object_mut() {
-        metadata.remove("managedFields");
-    }
     wrong
 }
 
-/// The account goes last: without the role nobody asks for its tokens.
-fn remove(facts: &Facts<'_>) -> Option<Write> {
+/// Deletes the next object. The binding goes first: without it, agents cannot ask for tokens.
+fn remove(facts: &Facts<'_>) -> Step {
     let stored = Kind::ALL.into_iter().zip(facts.stored).rev();
-    let mut there = stored.filter_map(|(kind, stored)| Some((kind, stored?)));
-    let (kind, stored) = there.next()?;
-    let action = delete(stored, "the agents of the add-on get no tokens");
-    Some(write(facts, kind, action))
+    let there = stored.filter_map(|(kind, stored)| Some((kind, stored?)));
+    let mut waits = None;
+    for (kind, stored) in there {
+        if stored.is_deleting {
+            waits = Some(kind);
+            continue;
+        }
+        let action = delete(stored, "the agents of the add-on get no tokens");
+        return Step::Write(write(facts, kind, action));
+    }
+    waits.map_or(Step::Done, Step::Waits)
 }
 
 fn delete(stored: &Stored, why: &'static str) -> Action {

@@ -49,14 +49,17 @@ impl View {
 
     /// Decides what is next for the tokens of an add-on on a cluster. `fault`: why it cannot be made.
     pub(crate) fn decide_tokens(&self, at: &Place, fault: Option<&str>, now: Now) -> Option<Write> {
-        if self.unreadable.contains(at) {
+        let managed = self.clusters.get(&at.0);
+        let is_readable = !self.unreadable.contains(at);
+        if !is_readable && managed.is_some_and(|it| it.is_accepted) {
             return None;
         }
         let facts = tokens::Facts {
             addon: &at.1,
             cluster: &at.0,
-            managed: self.clusters.get(&at.0),
-            on: self.on(at),
+            managed,
+            // Nobody escapes a denial by a status that cannot be read.
+            on: self.on(at).filter(|_| is_readable),
             stored: self.tokens.of(at),
             fault,
         };

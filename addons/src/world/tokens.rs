@@ -10,7 +10,7 @@ use super::AddOns;
 use crate::keys::{Key, Place};
 use crate::kinds::Kind;
 
-/// What an object is whose name was taken when it was to be created.
+/// The object that has the name of one that was to be created.
 enum Found {
     /// The add-on's: the watch was late.
     Own,
@@ -30,13 +30,10 @@ pub(super) async fn reconcile(on: &Handle<AddOns>, key: &Key, at: &Place) -> Nex
     for _ in 0..ROUNDS {
         let write = {
             let world = on.world();
-            if !world.is_ready() {
-                return end;
-            }
-            match world.unseen_for_tokens() {
-                Some(kind) if world.missing.contains(&kind) => fault = Some(not_listed(kind)),
-                Some(_) => return end,
-                None => {}
+            match world.knows_tokens() {
+                Ok(true) => {}
+                Err(kind) if world.is_ready() => fault = Some(not_listed(kind)),
+                Ok(false) | Err(_) => return end,
             }
             world.view.decide_tokens(at, fault.as_deref(), now())
         };
@@ -64,6 +61,8 @@ pub(super) async fn reconcile(on: &Handle<AddOns>, key: &Key, at: &Place) -> Nex
                 Found::Other(why) => why,
                 Found::Nothing => return failed(&failures),
             },
+            // It went in between.
+            false if failure.code == 404 && !is_create => return failed(&failures),
             false if failure.is_transient() => return failed(&failures),
             false => {
                 let name = &failure.target.name;

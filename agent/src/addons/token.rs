@@ -84,7 +84,7 @@ impl<'a> TokenContent<'a> {
         let mut standing = token::judge(&current, uid, now);
         if standing == Standing::Due {
             if uid.is_none() {
-                let message = "condition TokenInfrastructureReady of the add-on is not True: on the hub, check the manager of the add-on";
+                let message = "condition TokenInfrastructureReady of the add-on is not True: on the hub, check the controller of add-ons";
                 let wait = Wait {
                     reason: "TokenInfrastructureNotReady",
                     message: message.to_owned(),

@@ -3,7 +3,7 @@
 use berth_addons::Grace;
 use berth_testkit::cluster::AsAdmin;
 use berth_testkit::process::once;
-use berth_testkit::{eventually, when};
+use berth_testkit::{eventually, shipped, when};
 use serde_json::json;
 
 use super::hub::{Hub, MARK, SHORT};
@@ -207,9 +207,9 @@ async fn a_hub_without_add_ons_is_waited_for() {
     hub.has("a", &clusters).await;
 }
 
-/// Under the role of OCM's add-on manager, which grants update and not patch.
+/// As the role of OCM's add-on manager.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_account_of_ocms_manager_suffices() {
+async fn a_role_that_grants_update_and_not_patch_suffices() {
     let hub = Hub::new().await;
     let clusters = hub.clusters(1).await;
     let role = "/apis/rbac.authorization.k8s.io/v1/clusterroles/open-cluster-management:berth-addon:controller";
@@ -219,6 +219,23 @@ async fn the_account_of_ocms_manager_suffices() {
     of_add_ons.next().unwrap()["verbs"] =
         json!(["get", "list", "watch", "create", "update", "delete"]);
     hub.patch(role, json!({ "rules": rules })).await;
+    let account = format!(
+        "system:serviceaccount:{}:{}",
+        shipped::NAMESPACE,
+        shipped::CONTROLLER
+    );
+    let of = json!({"verb": "patch", "group": "addon.open-cluster-management.io", "resource": "managedclusteraddons"});
+    let review = json!({
+        "apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
+        "spec": {"user": account, "resourceAttributes": of},
+    });
+    eventually("it may not patch", async || {
+        let path = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
+        when(hub.create(path, &review).await, |it| {
+            it["status"]["allowed"] == false
+        })
+    })
+    .await;
     let _managing = hub.start().await;
     hub.define("a", None, json!([]), None).await;
     hub.enable(

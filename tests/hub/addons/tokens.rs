@@ -2,6 +2,7 @@
 
 use berth_testkit::cluster::{AsAdmin, Identity, Person};
 use berth_testkit::process::once;
+use berth_testkit::{eventually, when};
 use serde_json::{Value, json};
 
 use super::hub::Hub;
@@ -117,13 +118,36 @@ impl<'a> Addon<'a> {
         self.hub.admin.acting_as(&identity).await
     }
 
-    /// What an agent gets that asks for a token of an account.
+    /// The code that an agent gets that asks for a token of an account.
     async fn asks(&self, agent: &Person, account: &str) -> u16 {
+        match self.token(agent, account).await {
+            Ok(_) => 201,
+            Err(code) => code,
+        }
+    }
+
+    /// The token that an agent gets of an account, or the code of the refusal.
+    async fn token(&self, agent: &Person, account: &str) -> Result<String, u16> {
         let request = json!({
             "apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 3600},
         });
         let path = format!("{account}/token");
-        agent.post(&path, &request).await.unwrap().code
+        let answer = agent.post(&path, &request).await.unwrap();
+        match answer.body["status"]["token"].as_str() {
+            Some(token) if answer.code == 201 => Ok(token.to_owned()),
+            _ => Err(answer.code),
+        }
+    }
+}
+
+impl Hub {
+    /// Returns whether a token is valid.
+    async fn accepts(&self, token: &str) -> bool {
+        let review = json!({
+            "apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token},
+        });
+        let path = "/apis/authentication.k8s.io/v1/tokenreviews";
+        self.create(path, &review).await["status"]["authenticated"] == true
     }
 }
 
@@ -176,6 +200,12 @@ async fn agents_ask_for_tokens_of_their_own_account_once_an_admin_lets_the_hub_g
     };
     on_two.driver("token").await;
     on_two.ready("").await;
+    // It has looked at the other one, too.
+    hub.admin.delete(&addon.of_role("roles")).await.unwrap();
+    once(&hub.admin, &addon.of_role("roles"), "made", |it| {
+        it["rules"].is_array()
+    })
+    .await;
     let version = |it: &Value| it["metadata"]["resourceVersion"].clone();
     assert_eq!(version(&hub.read(&addon.path()).await), version(&before));
 
@@ -203,6 +233,9 @@ async fn a_cluster_that_is_denied_loses_its_tokens() {
     let _managing = hub.start().await;
     let addon = Addon::new(&hub, &clusters[0]).await;
     let uid = addon.granted().await;
+    let agent = addon.agent(&clusters[0]).await;
+    let token = addon.token(&agent, &addon.account()).await.unwrap();
+    assert!(hub.accepts(&token).await);
     let path = hub.managed_cluster(&clusters[0]);
     hub.patch(&path, json!({"spec": {"hubAcceptsClient": false}}))
         .await;
@@ -210,6 +243,10 @@ async fn a_cluster_that_is_denied_loses_its_tokens() {
         .says("False", "is not accepted (spec.hubAcceptsClient)")
         .await;
     addon.gone().await;
+    eventually("its token is void", async || {
+        when(hub.accepts(&token).await, |it| !it)
+    })
+    .await;
     hub.patch(&path, json!({"spec": {"hubAcceptsClient": true}}))
         .await;
     addon.ready(&uid).await;

@@ -14,7 +14,9 @@ pub struct Stored {
     pub uid: String,
     /// metadata.resourceVersion
     pub resource_version: String,
-    /// The object, if it does not say what it should.
+    /// It is being deleted, and waits for finalizers of others.
+    pub is_deleting: bool,
+    /// The object without its managed fields, if it does not say what it should.
     pub wrong: Option<Box<Value>>,
 }
 
@@ -27,7 +29,7 @@ struct Object {
 // === impl Stored ===
 
 impl Stored {
-    /// Reads an object. `None` if it is not an add-on's: its labels and its name say whose it is.
+    /// Reads an object. `None` if its labels and its name are not those of an add-on's object.
     ///
     /// # Errors
     /// It cannot be read.
@@ -41,12 +43,16 @@ impl Stored {
         else {
             return Ok(None);
         };
-        let stored: Value = serde_json::from_str(json)?;
+        let mut stored: Value = serde_json::from_str(json)?;
+        if let Some(metadata) = stored["metadata"].as_object_mut() {
+            metadata.remove("managedFields");
+        }
         let cluster = metadata.namespace.unwrap_or_default();
         let is_right = kind.says(&stored, &kind.object(addon, &cluster));
         Ok(Some(Self {
             uid: metadata.uid.unwrap_or_default(),
             resource_version: metadata.resource_version.unwrap_or_default(),
+            is_deleting: metadata.deletion_timestamp.is_some(),
             wrong: (!is_right).then(|| Box::new(stored)),
         }))
     }
@@ -69,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_and_name_say_whose_an_object_is() {
+    fn an_object_of_an_add_on_has_its_labels_and_its_name() {
         let label = |key: &str, value: Value| json!({"metadata": {"labels": {key: value}}});
         for (change, expected) in [
             (json!({}), true),
@@ -105,11 +111,16 @@ mod tests {
             (Binding, json!({"roleRef": {"name": "view"}}), false),
             (Binding, json!({"roleRef": {"kind": "ClusterRole"}}), false),
         ] {
-            let object = stored(kind, &change);
+            let mut object = stored(kind, &change);
             let found = Stored::read(kind, &object.to_string()).unwrap().unwrap();
+            object["metadata"]
+                .as_object_mut()
+                .unwrap()
+                .remove("managedFields");
             let expected = (!is_right).then(|| Box::new(object));
             assert_eq!(found.wrong, expected, "{kind:?} {change}");
             assert_eq!((&*found.uid, &*found.resource_version), ("u", "7"));
+            assert!(!found.is_deleting);
         }
     }
 

@@ -22,6 +22,8 @@ struct Hub {
     /// The objects as they are stored, with the number of writes at their creation as uid.
     stored: [Option<Value>; 3],
     fault: Option<&'static str>,
+    /// The finalizer of another controller keeps what is deleted.
+    holds: bool,
     writes: usize,
 }
 
@@ -54,6 +56,7 @@ impl Hub {
             on: Some(on),
             stored: [None, None, None],
             fault: None,
+            holds: false,
             writes: 0,
         }
     }
@@ -104,8 +107,14 @@ impl Hub {
                 *stored = Some(body);
             }
             Action::Delete { uid, .. } => {
-                let old = stored.take().expect("it is there");
+                let old = stored.as_mut().expect("it is there");
                 assert_eq!(old["metadata"]["uid"], uid);
+                let deleted = &mut old["metadata"]["deletionTimestamp"];
+                assert!(deleted.is_null(), "it is being deleted already");
+                *deleted = json!("2026-03-01T00:00:00Z");
+                if !self.holds {
+                    *stored = None;
+                }
             }
             other => panic!("{other:?}"),
         }
@@ -124,6 +133,17 @@ impl Hub {
             self.carry_out(write);
         }
         written
+    }
+
+    /// The other controller lets go what is being deleted.
+    fn release(&mut self) {
+        self.holds = false;
+        for stored in &mut self.stored {
+            let is_deleting = |it: &Value| !it["metadata"]["deletionTimestamp"].is_null();
+            if stored.as_ref().is_some_and(is_deleting) {
+                *stored = None;
+            }
+        }
     }
 
     fn condition(&self) -> Option<(&str, &str, &str)> {
@@ -265,6 +285,29 @@ fn a_fault_is_said_until_it_is_mended() {
     assert_eq!(hub.condition(), Some(("False", failed, why)));
     hub.fault = None;
     assert_eq!(hub.settle(), MADE);
+    // What cannot be deleted is said, too, and not tried again and again.
+    hub.on().registrations = vec![registered("csr")];
+    hub.fault = Some("because");
+    assert_eq!(hub.settle(), ["status"]);
+    assert_eq!(hub.condition(), Some(("False", failed, why)));
+    hub.fault = None;
+    assert_eq!(hub.settle(), REMOVED);
+}
+
+#[test]
+fn what_others_hold_back_is_deleted_once_and_waited_for() {
+    let mut hub = Hub::new("token");
+    hub.settle();
+    hub.holds = true;
+    hub.on().registrations = vec![registered("csr")];
+    assert_eq!(hub.settle(), REMOVED);
+    hub.on().registrations = vec![registered("token")];
+    assert_eq!(hub.settle(), ["status"]);
+    let failed = "TokenInfrastructureApplyFailed";
+    let why = "Failed to apply token infrastructure: ServiceAccount c1/x-agent is being deleted";
+    assert_eq!(hub.condition(), Some(("False", failed, why)));
+    hub.release();
+    assert_eq!(hub.settle(), MADE);
 }
 
 /// What may happen between two writes.
@@ -273,6 +316,7 @@ enum Event {
     Driver(&'static str),
     Accepted(bool),
     Gone(usize),
+    Held(bool),
     Spoilt(usize),
     NoCluster,
     Ends,
@@ -283,6 +327,7 @@ fn event() -> impl Strategy<Value = Event> {
         prop::sample::select(vec!["token", "csr", ""]).prop_map(Event::Driver),
         any::<bool>().prop_map(Event::Accepted),
         (0_usize..3).prop_map(Event::Gone),
+        any::<bool>().prop_map(Event::Held),
         (0_usize..3).prop_map(Event::Spoilt),
         Just(Event::NoCluster),
         Just(Event::Ends),
@@ -303,6 +348,8 @@ fn happens(hub: &mut Hub, event: &Event) {
             });
         }
         Event::Gone(kind) => hub.stored[kind] = None,
+        Event::Held(true) => hub.holds = true,
+        Event::Held(false) => hub.release(),
         Event::Spoilt(kind) => {
             if let Some(stored) = &mut hub.stored[kind] {
                 stored["rules"] = json!([]);
@@ -330,6 +377,8 @@ proptest! {
                 }
             }
         }
+        hub.settle();
+        hub.release();
         hub.settle();
         let uses = hub.on.as_ref().is_some_and(|on| uses_tokens(&on.registrations));
         let is_accepted = hub.managed.as_ref().is_some_and(|it| it.is_accepted);

@@ -1,4 +1,4 @@
-//! Whose permissions stay, and which tokens a change concerns.
+//! Which permissions stay, and which tokens a change concerns.
 
 use berth_addons_core::tokens;
 use serde_json::{Value, json};
