@@ -58,7 +58,7 @@ enum Aim {
 
 /// How far the objects are.
 enum Step {
-    Write(Write),
+    Write(Box<Write>),
     /// This object is being deleted, and others have to let it go.
     Waits(Kind),
     Done,
@@ -88,7 +88,7 @@ pub fn next(facts: &Facts<'_>, now: Now) -> Option<Write> {
     match aim {
         Aim::Keep => None,
         Aim::Make => match make(facts) {
-            Step::Write(write) => Some(write),
+            Step::Write(write) => Some(*write),
             Step::Waits(kind) => {
                 let (cluster, name) = (facts.cluster, kind.of(facts.addon));
                 let why = format!("{} {cluster}/{name} is being deleted", kind.name());
@@ -97,7 +97,7 @@ pub fn next(facts: &Facts<'_>, now: Now) -> Option<Write> {
             Step::Done => report(facts, Some(ready(facts, now))),
         },
         Aim::Remove => match remove(facts) {
-            Step::Write(write) => Some(write),
+            Step::Write(write) => Some(*write),
             Step::Waits(_) | Step::Done => {
                 let uses = facts.on.is_some_and(|on| uses_tokens(&on.registrations));
                 report(facts, uses.then(|| not_ready(NOT_ACCEPTED, now)))
@@ -137,7 +137,7 @@ fn make(facts: &Facts<'_>) -> Step {
                 },
             },
         };
-        return Step::Write(write(facts, kind, action));
+        return Step::Write(write(facts, kind, action).into());
     }
     Step::Done
 }
@@ -163,7 +163,7 @@ fn remove(facts: &Facts<'_>) -> Step {
             continue;
         }
         let action = delete(stored, "the agents of the add-on get no tokens");
-        return Step::Write(write(facts, kind, action));
+        return Step::Write(write(facts, kind, action).into());
     }
     waits.map_or(Step::Done, Step::Waits)
 }
