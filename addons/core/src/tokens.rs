@@ -56,7 +56,7 @@ enum Aim {
     Remove,
 }
 
-/// How far the objects are.
+/// How far the objects are that are to be made.
 enum Step {
     Write(Box<Write>),
     /// This object is being deleted, and others have to let it go.
@@ -96,13 +96,10 @@ pub fn next(facts: &Facts<'_>, now: Now) -> Option<Write> {
             }
             Step::Done => report(facts, Some(ready(facts, now))),
         },
-        Aim::Remove => match remove(facts) {
-            Step::Write(write) => Some(*write),
-            Step::Waits(_) | Step::Done => {
-                let uses = facts.on.is_some_and(|on| uses_tokens(&on.registrations));
-                report(facts, uses.then(|| not_ready(NOT_ACCEPTED, now)))
-            }
-        },
+        Aim::Remove => remove(facts).or_else(|| {
+            let uses = facts.on.is_some_and(|on| uses_tokens(&on.registrations));
+            report(facts, uses.then(|| not_ready(NOT_ACCEPTED, now)))
+        }),
     }
 }
 
@@ -153,19 +150,12 @@ fn mended(mut wrong: Value, mut wanted: Value) -> Value {
 }
 
 /// Deletes the next object. The binding goes first: without it, agents cannot ask for tokens.
-fn remove(facts: &Facts<'_>) -> Step {
+fn remove(facts: &Facts<'_>) -> Option<Write> {
     let stored = Kind::ALL.into_iter().zip(facts.stored).rev();
-    let there = stored.filter_map(|(kind, stored)| Some((kind, stored?)));
-    let mut waits = None;
-    for (kind, stored) in there {
-        if stored.is_deleting {
-            waits = Some(kind);
-            continue;
-        }
-        let action = delete(stored, "the agents of the add-on get no tokens");
-        return Step::Write(write(facts, kind, action).into());
-    }
-    waits.map_or(Step::Done, Step::Waits)
+    let mut there = stored.filter_map(|(kind, stored)| Some((kind, stored?)));
+    let (kind, stored) = there.find(|(_, stored)| !stored.is_deleting)?;
+    let action = delete(stored, "the agents of the add-on get no tokens");
+    Some(write(facts, kind, action))
 }
 
 fn delete(stored: &Stored, why: &'static str) -> Action {
