@@ -53,8 +53,13 @@ impl House<&'static Cluster> {
 impl House<Private> {
     /// One for this test alone, for as long as `Berth` is held, too.
     pub async fn private() -> (Self, Berth) {
+        Self::private_with(&[]).await
+    }
+
+    /// As [`House::private`], with flags of the controller.
+    pub async fn private_with(flags: &[&str]) -> (Self, Berth) {
         let cluster = Cluster::private().await;
-        let berth = Berth::install(&cluster, &[]).await;
+        let berth = Berth::install(&cluster, flags).await;
         let admin = cluster.admin().await;
         (Self { cluster, admin }, berth)
     }

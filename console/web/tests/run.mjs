@@ -11,7 +11,7 @@ import { berth, env, looks, play, said, signedIn, tab } from "./person.mjs";
 
 const PENDING = env("PENDING");
 
-/** Until the table has this cluster, and no other one. Other clusters come and go meanwhile. */
+/** Until the table has this cluster, and no other one. */
 async function isAlone(page, name) {
   await page.waitForFunction((name) => {
     const rows = [...document.querySelectorAll("tbody tr[aria-rowindex]")];

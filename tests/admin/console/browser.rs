@@ -15,7 +15,8 @@ async fn a_person_accepts_a_cluster_and_is_refused_in_words() {
     let Some(web) = stage() else {
         return;
     };
-    let house = House::shared().await;
+    // One of its own: each screen is looked at, and what other tests make should not be on it.
+    let (house, _berth) = House::private().await;
     let ada = house.cluster.admin().await;
     let dev = house.cluster.user(&fresh("dev"), &[]).await;
     let group = "cluster.open-cluster-management.io";
