@@ -2,9 +2,9 @@
 //!
 //! The values of labels are closed lists: no names of objects or users, no error texts.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::Arc;
 
-use berth_reconcile::{Handle, number, on_scrape};
+use berth_reconcile::{Handle, Live, number, on_scrape};
 use prometheus::core::Collector;
 use prometheus::{IntCounter, IntCounterVec, IntGaugeVec, Opts, Registry};
 
@@ -17,11 +17,8 @@ pub struct Metrics {
     common: berth_reconcile::Metrics,
     expiries: IntCounter,
     csrs: IntCounterVec,
-    running: Running,
+    live: Live<Handle<Lifecycle>>,
 }
-
-/// The running reconcilers, whose gauges are computed on scrape.
-type Running = Arc<Mutex<Weak<Handle<Lifecycle>>>>;
 
 // === impl Metrics ===
 
@@ -59,7 +56,7 @@ impl Metrics {
             common,
             expiries,
             csrs,
-            running: gauges(registry)?,
+            live: gauges(registry)?,
         })
     }
 
@@ -77,17 +74,17 @@ impl Metrics {
 
     /// Reports the clusters and leases of these reconcilers from now on.
     pub(super) fn begun(&self, work: &Arc<Handle<Lifecycle>>) {
-        *lock(&self.running) = Arc::downgrade(work);
+        self.live.begun(Arc::downgrade(work));
     }
 
     /// Reports no clusters and leases any more: another process may report them now.
     pub(super) fn over(&self) {
-        *lock(&self.running) = Weak::new();
+        self.live.over();
     }
 }
 
 /// Registers the gauges of clusters and leases. Returns the reconcilers that they are of.
-fn gauges(registry: &Registry) -> prometheus::Result<Running> {
+fn gauges(registry: &Registry) -> prometheus::Result<Live<Handle<Lifecycle>>> {
     let gauges = |name: &str, help: &str| IntGaugeVec::new(Opts::new(name, help), &["state"]);
     let clusters = gauges(
         "berth_clusters",
@@ -95,11 +92,10 @@ fn gauges(registry: &Registry) -> prometheus::Result<Running> {
     )?;
     let leases = gauges("berth_leases", "Leases of clusters: fresh or expired")?;
     let all: Vec<Box<dyn Collector>> = vec![Box::new(clusters.clone()), Box::new(leases.clone())];
-    let running = Running::default();
-    let of = Arc::clone(&running);
+    let live = Live::<Handle<Lifecycle>>::default();
+    let of = live.clone();
     on_scrape(registry, all, move || {
-        let work = lock(&of).upgrade();
-        let Some(work) = work else {
+        let Some(work) = of.get() else {
             clusters.reset();
             leases.reset();
             return;
@@ -107,7 +103,7 @@ fn gauges(registry: &Registry) -> prometheus::Result<Running> {
         let census = work.world().view().census(berth_reconcile::now());
         set(&clusters, &leases, &census);
     })?;
-    Ok(running)
+    Ok(live)
 }
 
 fn set(clusters: &IntGaugeVec, leases: &IntGaugeVec, census: &Census) {
@@ -125,8 +121,4 @@ fn set(clusters: &IntGaugeVec, leases: &IntGaugeVec, census: &Census) {
     ] {
         gauges.with_label_values(&[state]).set(number(count));
     }
-}
-
-fn lock(running: &Running) -> MutexGuard<'_, Weak<Handle<Lifecycle>>> {
-    running.lock().unwrap_or_else(PoisonError::into_inner)
 }
