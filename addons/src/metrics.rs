@@ -2,13 +2,27 @@
 //!
 //! The values of labels are closed lists: no names of objects or users, no error texts.
 
-use prometheus::{IntCounterVec, Opts, Registry};
+use std::collections::BTreeMap;
+use std::sync::Weak;
+
+use berth_reconcile::{Live, number, on_scrape};
+use prometheus::{IntCounterVec, IntGaugeVec, Opts, Registry};
+
+/// The states of ManagedClusterAddOns: see [`berth_addons_core::facts::OnCluster::states`].
+const STATES: [&str; 5] = ["available", "unavailable", "unknown", "failed", "deleting"];
 
 /// The metrics of the controller of add-ons.
 #[derive(Clone, Debug)]
 pub struct Metrics {
     common: berth_reconcile::Metrics,
     requests: IntCounterVec,
+    live: Live<dyn Counted>,
+}
+
+/// ManagedClusterAddOns that are counted.
+pub(super) trait Counted: Send + Sync {
+    /// Calls `count` with each state of each of them.
+    fn states(&self, count: &mut dyn FnMut(&'static str));
 }
 
 // === impl Metrics ===
@@ -30,7 +44,11 @@ impl Metrics {
             &["outcome"],
         )?;
         registry.register(Box::new(requests.clone()))?;
-        Ok(Self { common, requests })
+        Ok(Self {
+            common,
+            requests,
+            live: gauges(registry)?,
+        })
     }
 
     pub(super) fn common(&self) -> berth_reconcile::Metrics {
@@ -40,4 +58,38 @@ impl Metrics {
     pub(super) fn request_decided(&self, outcome: &str) {
         self.requests.with_label_values(&[outcome]).inc();
     }
+
+    /// Reports the add-ons of this controller from now on.
+    pub(super) fn begun(&self, on: Weak<dyn Counted>) {
+        self.live.begun(on);
+    }
+
+    /// Reports no add-ons any more: another process may report them now.
+    pub(super) fn over(&self) {
+        self.live.over();
+    }
+}
+
+/// Registers the gauge of add-ons.
+fn gauges(registry: &Registry) -> prometheus::Result<Live<dyn Counted>> {
+    let add_ons = IntGaugeVec::new(
+        Opts::new(
+            "berth_addons",
+            "ManagedClusterAddOns, by state; one can be in several states",
+        ),
+        &["state"],
+    )?;
+    let live = Live::<dyn Counted>::default();
+    let of = live.clone();
+    on_scrape(registry, vec![Box::new(add_ons.clone())], move || {
+        let Some(on) = of.get() else {
+            return add_ons.reset();
+        };
+        let mut counts: BTreeMap<&str, usize> = STATES.into_iter().map(|it| (it, 0)).collect();
+        on.states(&mut |state| *counts.entry(state).or_default() += 1);
+        for (state, count) in counts {
+            add_ons.with_label_values(&[state]).set(number(count));
+        }
+    })?;
+    Ok(live)
 }

@@ -80,6 +80,12 @@ impl View {
         }
     }
 
+    /// The states of all ManagedClusterAddOns, each as often as one is in it.
+    pub(super) fn states(&self) -> impl Iterator<Item = &'static str> {
+        let all = self.on_clusters.values().flat_map(BTreeMap::values);
+        all.flat_map(OnCluster::states)
+    }
+
     /// Applies an object, and returns the keys that the change concerns.
     pub(super) fn apply(&mut self, at: &Place, fact: Fact) -> Vec<Key> {
         match fact {

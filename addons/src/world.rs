@@ -6,6 +6,7 @@ mod signing;
 mod tokens;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use berth_addons_core::registration::{PERMISSIONS, REQUESTS};
@@ -23,7 +24,7 @@ use super::add_ons;
 use super::deploy;
 use super::keys::{Key, Place, place};
 use super::kinds::{Fact, Kind};
-use super::metrics::Metrics;
+use super::metrics::{Counted, Metrics};
 use super::settings::Settings;
 use super::view::{Due, View};
 
@@ -199,6 +200,15 @@ impl World for AddOns {
         unprimed.map(|it| it.name()).collect()
     }
 
+    fn begun(on: &Arc<Handle<Self>>) {
+        let counted = Arc::downgrade(on);
+        on.world().metrics.begun(counted);
+    }
+
+    fn over(on: &Handle<Self>) {
+        on.world().metrics.over();
+    }
+
     fn all(&self) -> Vec<Key> {
         self.view.all()
     }
@@ -225,6 +235,12 @@ impl World for AddOns {
             Key::Request(name) => requests::reconcile(on, name).await,
             Key::Tokens(at) => tokens::reconcile(on, key, at).await,
         }
+    }
+}
+
+impl Counted for Handle<AddOns> {
+    fn states(&self, count: &mut dyn FnMut(&'static str)) {
+        self.world().view.states().for_each(count);
     }
 }
 

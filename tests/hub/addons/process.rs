@@ -35,6 +35,8 @@ async fn the_add_on_manager_leads_by_ocms_lease() {
         "controller_runtime_reconcile_total{controller=\"addon-management\",result=\"success\"} ",
         "controller_runtime_reconcile_total{controller=\"addon-configuration\",result=\"success\"} ",
         "leader_election_master_status{name=\"manager-lock\"} 1",
+        "berth_addons{state=\"unknown\"} 1",
+        "berth_addons{state=\"available\"} 0",
     ];
     // A reconcile is counted when its last write is done.
     eventually("all metrics", async || {

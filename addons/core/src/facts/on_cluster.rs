@@ -6,6 +6,7 @@ use berth_api::addon::{
     AddOnConfig, ConfigGroupResource, ConfigReference, HealthCheckMode, ManagedClusterAddOn,
     RegistrationConfig,
 };
+use berth_api::conditions::{FALSE, TRUE, addon, condition_of};
 use berth_api::{labels, lenient};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, OwnerReference};
 use serde_json::Value;
@@ -42,6 +43,17 @@ pub struct OnCluster {
     /// status.conditions
     pub conditions: Vec<Condition>,
 }
+
+/// The conditions, by type and reason, that are false of a ManagedClusterAddOn until a user mends something.
+const FAILURES: [(&str, &str); 4] = [
+    (addon::PROGRESSING, addon::FAILED),
+    (addon::PROGRESSING, addon::CONFIGURATION_UNSUPPORTED),
+    (addon::REGISTRATION_APPLIED, addon::SET_PERMISSION_FAILED),
+    (
+        addon::TOKEN_INFRASTRUCTURE_READY,
+        addon::TOKEN_INFRASTRUCTURE_APPLY_FAILED,
+    ),
+];
 
 // === impl OnCluster ===
 
@@ -82,6 +94,24 @@ impl OnCluster {
         Some(name.as_str()).filter(|it| !it.is_empty())
     }
 
+    /// The states it is in, for metrics: one of `available`, `unavailable` and `unknown` (also if nothing has reported it), and beside it
+    /// `failed` (its manifests, configs, permissions or tokens) and `deleting`.
+    pub fn states(&self) -> impl Iterator<Item = &'static str> {
+        let status_of = |type_| condition_of(&self.conditions, type_).map(|it| it.status.as_str());
+        let available = match status_of(addon::AVAILABLE) {
+            Some(TRUE) => "available",
+            Some(FALSE) => "unavailable",
+            _ => "unknown",
+        };
+        let is_failed = FAILURES.iter().any(|(type_, reason)| {
+            let is = |it: &Condition| it.status == FALSE && it.reason == *reason;
+            condition_of(&self.conditions, type_).is_some_and(is)
+        });
+        let besides = [(is_failed, "failed"), (self.is_deleting, "deleting")];
+        let besides = besides.into_iter().filter(|it| it.0).map(|it| it.1);
+        [available].into_iter().chain(besides)
+    }
+
     /// Returns whether the objects differ in more than their version.
     #[must_use]
     pub fn differs(&self, other: &Self) -> bool {
@@ -96,4 +126,71 @@ impl OnCluster {
 /// Returns whether an annotation of a cluster is one of its add-ons, which they get, too.
 pub(crate) fn is_of_add_ons(key: &str) -> bool {
     key.starts_with(labels::ADDON_PREFIX)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use berth_api::Now;
+    use k8s_openapi::jiff::Timestamp;
+
+    use super::*;
+    use crate::condition::condition;
+
+    /// The states of an add-on with these conditions: type, status, reason.
+    #[test]
+    fn states_are_of_its_conditions() {
+        let now = Now {
+            wall: Timestamp::UNIX_EPOCH,
+            instant: Instant::now(),
+        };
+        for (conditions, states) in [
+            (&[][..], &["unknown"][..]),
+            (&[("Available", "True", "A")], &["available"]),
+            (&[("Available", "False", "A")], &["unavailable"]),
+            (&[("Available", "Unknown", "A")], &["unknown"]),
+            (
+                &[
+                    ("Available", "True", "A"),
+                    ("Progressing", "False", "Failed"),
+                ],
+                &["available", "failed"],
+            ),
+            (
+                &[
+                    ("Available", "True", "A"),
+                    ("Progressing", "False", "Completed"),
+                ],
+                &["available"],
+            ),
+            (
+                &[("RegistrationApplied", "False", "SetPermissionFailed")],
+                &["unknown", "failed"],
+            ),
+            (
+                &[("RegistrationApplied", "False", "PermissionConfigPending")],
+                &["unknown"],
+            ),
+            (
+                &[(
+                    "TokenInfrastructureReady",
+                    "False",
+                    "TokenInfrastructureApplyFailed",
+                )],
+                &["unknown", "failed"],
+            ),
+        ] {
+            let made = conditions
+                .iter()
+                .map(|(type_, status, reason)| condition(type_, (status, reason), "", now));
+            let mut on = OnCluster {
+                conditions: made.collect(),
+                ..OnCluster::default()
+            };
+            assert_eq!(on.states().collect::<Vec<_>>(), states, "{conditions:?}");
+            on.is_deleting = true;
+            assert_eq!(on.states().last(), Some("deleting"));
+        }
+    }
 }
