@@ -403,3 +403,66 @@ async fn a_hosted_add_on_leaves_the_cluster_that_hosts_it() {
     hub.gone(&hub.work(host, &name)).await;
     hub.gone(&hub.on(cluster, "a")).await;
 }
+
+/// 300 objects of 2 KB each: more than a ManifestWork may have, and more than etcd takes in one object.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_large_template_is_deployed_by_several_works_and_changed_in_one() {
+    let hub = Hub::new().await;
+    let clusters = hub.clusters(1).await;
+    let cluster = &clusters[0];
+    let _managing = hub.start().await;
+    let manifests = |changed: &str| {
+        let object = |number: usize| {
+            let text = if number == 7 { changed } else { "" };
+            json!({
+                "apiVersion": "v1", "kind": "ConfigMap",
+                "metadata": {"name": format!("object-{number}"), "namespace": "n"},
+                "data": {"a": format!("{text}{}", "x".repeat(2_000))},
+            })
+        };
+        Value::Array((0..300).map(object).collect())
+    };
+    hub.deploy(&clusters, manifests(""), all_at_once()).await;
+    let all_of = async || {
+        let list = hub.read(&hub.work(cluster, "")).await;
+        list["items"].as_array().unwrap().clone()
+    };
+    let names_of = |works: &[Value]| {
+        let manifests = works
+            .iter()
+            .flat_map(|it| it["spec"]["workload"]["manifests"].as_array().unwrap());
+        let mut names: Vec<_> = manifests
+            .map(|it| it["metadata"]["name"].as_str().unwrap().to_owned())
+            .collect();
+        names.sort_unstable();
+        names
+    };
+    let works = eventually("300 objects in works", async || {
+        when(all_of().await, |it| names_of(it).len() == 300)
+    })
+    .await;
+    let mut names = names_of(&works);
+    names.dedup();
+    assert_eq!(names.len(), 300, "each object is in one work");
+    assert!(works.len() > 1);
+    for work in &works {
+        let bytes = work["spec"].to_string().len();
+        assert!(bytes <= 512 * 1024, "{bytes} bytes in a work");
+    }
+    hub.template("t", manifests("changed")).await;
+    let after = eventually("the change", async || {
+        when(all_of().await, |it| {
+            it.iter()
+                .any(|it| it["spec"].to_string().contains("changed"))
+        })
+    })
+    .await;
+    // Each has the hash of the template as an annotation. The agent carries out one of them again.
+    let generation = |it: &Value| it["metadata"]["generation"].clone();
+    let changed = works.iter().filter(|before| {
+        let same = |it: &&Value| it["metadata"]["name"] == before["metadata"]["name"];
+        let after = after.iter().find(same);
+        after.is_none_or(|it| generation(it) != generation(before))
+    });
+    assert_eq!(changed.count(), 1, "of {}", works.len());
+}
