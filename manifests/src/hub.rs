@@ -244,6 +244,20 @@ pub fn serve_what_is_stored(definition: &mut Value) {
     }
 }
 
+/// The CustomResourceDefinitions of add-ons for a hub on which nothing converts: the version that the controller reads is stored and served,
+/// and no other.
+pub fn addons_in_one_version() -> Vec<Value> {
+    let mut definitions = documents(&crate::files::ADDON_CRDS);
+    for definition in definitions.iter_mut().filter(|it| is_converted(it)) {
+        let versions = definition["spec"]["versions"].as_array_mut();
+        for version in versions.into_iter().flatten() {
+            version["storage"] = (version["name"] == "v1beta1").into();
+        }
+        serve_what_is_stored(definition);
+    }
+    definitions
+}
+
 pub(crate) fn documents(files: &[Manifest]) -> Vec<Value> {
     files.iter().flat_map(Manifest::documents).collect()
 }

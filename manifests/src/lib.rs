@@ -12,5 +12,7 @@ pub mod values;
 pub mod webhooks;
 
 pub use files::Manifest;
-pub use hub::{HUB_NAMESPACE, Hub, Mode, is_converted, serve_what_is_stored};
+pub use hub::{
+    HUB_NAMESPACE, Hub, Mode, addons_in_one_version, is_converted, serve_what_is_stored,
+};
 pub use webhooks::ShippedWebhook;

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use berth_testkit::addons::definitions;
+use berth_manifests::addons_in_one_version;
 use berth_testkit::cluster::{Private, fresh};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -32,7 +32,7 @@ impl Hub {
     async fn new() -> Self {
         // Without the hub's controller of add-ons: the tests write what it and other managers report.
         let (house, berth) = House::private_with(&["--controllers=*,-addon"]).await;
-        house.cluster.apply(&definitions()).await;
+        house.cluster.apply(&addons_in_one_version()).await;
         let cluster = fresh("addon");
         let namespace =
             json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": cluster}});

@@ -2,10 +2,8 @@
 
 use anyhow::Context;
 use base64::prelude::{BASE64_STANDARD, Engine};
-use berth_api::crds;
 use berth_manifests::webhooks::WEBHOOKS;
-use berth_manifests::{Manifest, files};
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use berth_manifests::{Manifest, addons_in_one_version, files};
 use kube::Client;
 use serde_json::Value;
 
@@ -36,24 +34,11 @@ pub(super) async fn before_the_gate(admin: &Client) -> anyhow::Result<()> {
             apply(admin, &object).await?;
         }
     }
-    for definition in crds::addons() {
-        apply(admin, &in_one_version(definition)?).await?;
+    // devhub converts nothing.
+    for definition in addons_in_one_version() {
+        apply(admin, &definition).await?;
     }
     Ok(())
-}
-
-/// A CustomResourceDefinition of add-ons with the version only that the controller reads: devhub converts nothing.
-fn in_one_version(mut definition: CustomResourceDefinition) -> anyhow::Result<Value> {
-    if definition.spec.conversion.take().is_some() {
-        definition.spec.versions.retain(|it| it.name == "v1beta1");
-        for version in &mut definition.spec.versions {
-            version.storage = true;
-        }
-    }
-    let mut object = serde_json::to_value(definition)?;
-    object["apiVersion"] = "apiextensions.k8s.io/v1".into();
-    object["kind"] = "CustomResourceDefinition".into();
-    Ok(object)
 }
 
 /// The registrations, trusting this CA.

@@ -1,26 +1,6 @@
-//! The kinds of add-ons in one version that is stored: devhub converts nothing, and tests read v1beta1.
+//! A kind of add-ons for those who need little of it.
 
-use berth_api::crds;
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde_json::{Value, json};
-
-/// The CustomResourceDefinitions of add-ons. Without a gate nothing is converted: those with two versions have the newer one only.
-pub fn definitions() -> Vec<Value> {
-    crds::addons().into_iter().map(in_one_version).collect()
-}
-
-fn in_one_version(mut crd: CustomResourceDefinition) -> Value {
-    if crd.spec.conversion.take().is_some() {
-        crd.spec.versions.retain(|it| it.name == "v1beta1");
-        for version in &mut crd.spec.versions {
-            version.storage = true;
-        }
-    }
-    let mut crd = json!(crd);
-    crd["apiVersion"] = json!("apiextensions.k8s.io/v1");
-    crd["kind"] = json!("CustomResourceDefinition");
-    crd
-}
 
 /// A minimal CustomResourceDefinition of ManagedClusterAddOn, in v1beta1.
 pub fn definition() -> Value {

@@ -4,10 +4,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use berth_addons::{Grace, Metrics, Settings, controller};
+use berth_manifests::addons_in_one_version;
 use berth_manifests::files::{self, PLACEMENT_CRDS};
 use berth_testkit::cluster::{AsAdmin, CRDS, Cluster, Person, Private, fresh};
 use berth_testkit::process::once;
-use berth_testkit::{addons, eventually, shipped, when};
+use berth_testkit::{eventually, shipped, when};
 use serde_json::{Value, json};
 
 use crate::reconcilers::Reconcilers;
@@ -73,7 +74,7 @@ impl Hub {
 
     /// Installs the CRDs of add-ons. Without a gate nothing is converted: those with two versions have the newer one only.
     pub async fn serve_add_ons(&self) {
-        self.cluster.apply(&addons::definitions()).await;
+        self.cluster.apply(&addons_in_one_version()).await;
         for resource in [
             "clustermanagementaddons",
             "managedclusteraddons",
