@@ -9,6 +9,23 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 /// Go's zero time, which Kubernetes treats as a missing time.
 pub(crate) const NO_TIME: Timestamp = Timestamp::constant(-62_135_596_800, 0);
 
+/// A condition with this status and reason, since then.
+pub fn new(
+    type_: &str,
+    (status, reason): (&str, &str),
+    message: impl Into<String>,
+    since: Timestamp,
+) -> Condition {
+    Condition {
+        type_: type_.to_owned(),
+        status: status.to_owned(),
+        reason: reason.to_owned(),
+        message: message.into(),
+        last_transition_time: Time(since),
+        observed_generation: None,
+    }
+}
+
 /// Returns the condition of this type.
 pub fn condition_of<'a>(conditions: &'a [Condition], type_: &str) -> Option<&'a Condition> {
     conditions.iter().find(|it| it.type_ == type_)

@@ -1,8 +1,8 @@
 //! The conditions that are reported of add-ons.
 
-use berth_api::Now;
 use berth_api::text::shorten;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use berth_api::{Now, conditions};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 /// Upper bound on the bytes of a message.
 const LONGEST: usize = 2048;
@@ -14,12 +14,5 @@ pub(crate) fn condition(
     message: &str,
     now: Now,
 ) -> Condition {
-    Condition {
-        type_: type_.to_owned(),
-        status: status.to_owned(),
-        reason: reason.to_owned(),
-        message: shorten(message, LONGEST).into_owned(),
-        last_transition_time: Time(now.wall),
-        observed_generation: None,
-    }
+    conditions::new(type_, (status, reason), shorten(message, LONGEST), now.wall)
 }

@@ -6,9 +6,9 @@
 use std::time::{Duration, Instant};
 
 use berth_api::Now;
-use berth_api::conditions::{FALSE, TRUE, cluster};
+use berth_api::conditions::{self, FALSE, TRUE, cluster};
 use berth_api::text::{cut_bytes, is_plain};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 /// How long a failure lasts before it is reported.
 const GRACE: Duration = Duration::from_secs(20);
@@ -115,14 +115,12 @@ fn changed(
     if reported.is_some_and(is_same) {
         return None;
     }
-    Some(Condition {
-        type_: cluster::AVAILABLE.to_owned(),
-        status: status.to_owned(),
-        reason: reason.to_owned(),
-        last_transition_time: Time(now.wall),
-        observed_generation: None,
+    Some(conditions::new(
+        cluster::AVAILABLE,
+        (status, reason),
         message,
-    })
+        now.wall,
+    ))
 }
 
 /// The error as it may stand in a condition: bounded, without control characters.

@@ -9,11 +9,10 @@ mod tests;
 use std::collections::BTreeMap;
 
 use berth_api::cluster::ClusterSetManagedNamespaceConfig;
-use berth_api::conditions::{FALSE, TRUE, with_condition};
+use berth_api::conditions::{self, FALSE, TRUE, with_condition};
 use berth_api::plan::{Action, Target, Write};
 use berth_api::{GroupVersionResource, Now};
 use berth_certs::pem::hex;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use serde_json::json;
 
 use crate::cluster::Cluster;
@@ -121,14 +120,7 @@ pub fn report(
             // Not written yet.
             None => return item.clone(),
         };
-        let condition = Condition {
-            type_: AVAILABLE.to_owned(),
-            status: status.to_owned(),
-            reason: reason.to_owned(),
-            message,
-            last_transition_time: Time(now.wall),
-            observed_generation: None,
-        };
+        let condition = conditions::new(AVAILABLE, (status, reason), message, now.wall);
         let mut item = item.clone();
         if let Some(conditions) = with_condition(&item.conditions, condition) {
             item.conditions = conditions;

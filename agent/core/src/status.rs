@@ -13,8 +13,8 @@ use std::collections::BTreeMap;
 
 use berth_api::Now;
 use berth_api::cluster::{ClusterSetManagedNamespaceConfig, ManagedClusterClaim};
-use berth_api::conditions::{TRUE, cluster, with_condition};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use berth_api::conditions::{self, TRUE, cluster, with_condition};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde_json::{Map, Value, json};
 
 use crate::cluster::Cluster;
@@ -101,14 +101,12 @@ pub fn patch(cluster: &Cluster, report: Report<'_>, now: Now) -> Option<Value> {
 }
 
 fn joined(now: Now) -> Condition {
-    Condition {
-        type_: cluster::JOINED.to_owned(),
-        status: TRUE.to_owned(),
-        reason: "ManagedClusterJoined".to_owned(),
-        message: "Managed cluster joined".to_owned(),
-        last_transition_time: Time(now.wall),
-        observed_generation: None,
-    }
+    conditions::new(
+        cluster::JOINED,
+        (TRUE, "ManagedClusterJoined"),
+        "Managed cluster joined",
+        now.wall,
+    )
 }
 
 /// A merge patch from one map to the other: null for what is to go.

@@ -17,7 +17,7 @@ use berth_api::{GroupVersionResource, Now, groups};
 use berth_certs::pem::sha256;
 use berth_reconcile::queue::Next;
 use berth_reconcile::{Handle, Lane, Meta, Report, Wake, WatchError, World};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use tokio::sync::watch;
 
 use super::facts::{Claim, Fact, Kind};
@@ -159,14 +159,12 @@ impl ClusterReport {
             true => (TRUE, "ClientCertificateUpdated"),
             false => (FALSE, "ClientCertificateUpdateFailed"),
         };
-        self.rotated = Some(Condition {
-            type_: ROTATED.to_owned(),
-            status: status.to_owned(),
-            reason: reason.to_owned(),
-            message: rotated.message.clone(),
-            last_transition_time: Time(now.wall),
-            observed_generation: None,
-        });
+        self.rotated = Some(conditions::new(
+            ROTATED,
+            (status, reason),
+            rotated.message.clone(),
+            now.wall,
+        ));
         wakes.wake(Key::Status);
     }
 

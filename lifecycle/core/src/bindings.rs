@@ -10,7 +10,6 @@ mod tests;
 use berth_api::conditions;
 use berth_api::conditions::{FALSE, TRUE};
 use berth_api::groups;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use serde_json::json;
 
 use crate::facts::{Binding, Now};
@@ -58,14 +57,12 @@ pub fn decide(
             String::new(),
         )
     };
-    let condition = Condition {
-        type_: conditions::cluster_set_binding::BOUND.to_owned(),
-        status: status.to_owned(),
-        reason: reason.to_owned(),
+    let condition = conditions::new(
+        conditions::cluster_set_binding::BOUND,
+        (status, reason),
         message,
-        last_transition_time: Time(now.wall),
-        observed_generation: None,
-    };
+        now.wall,
+    );
     if let Some(conditions) = berth_api::conditions::with_condition(&binding.conditions, condition)
     {
         plan.writes.push(Write {

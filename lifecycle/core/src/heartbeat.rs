@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use berth_api::cluster::CLUSTER_LEASE;
 use berth_api::{conditions, labels};
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, MicroTime, Time};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use serde_json::json;
 
 use crate::cluster_plan::ClusterPlan;
@@ -130,14 +130,15 @@ fn unknown(name: &str, cluster: &Cluster, now: Now, plan: &mut ClusterPlan) {
     if cluster.condition_status(type_) == Some(conditions::UNKNOWN) {
         return;
     }
-    let condition = Condition {
-        type_: type_.to_owned(),
-        status: conditions::UNKNOWN.to_owned(),
-        reason: conditions::cluster::LEASE_UPDATE_STOPPED.to_owned(),
-        message: "Registration agent stopped updating its lease.".to_owned(),
-        last_transition_time: Time(now.wall),
-        observed_generation: None,
-    };
+    let condition = conditions::new(
+        type_,
+        (
+            conditions::UNKNOWN,
+            conditions::cluster::LEASE_UPDATE_STOPPED,
+        ),
+        "Registration agent stopped updating its lease.",
+        now.wall,
+    );
     let target = status::cluster_target(name);
     // The agent writes this condition, too. The resourceVersion protects a newer report.
     let decided_from = Some(cluster.resource_version.as_str());

@@ -11,7 +11,6 @@ mod tests;
 use berth_api::conditions;
 use berth_api::conditions::{FALSE, TRUE, UNKNOWN};
 use berth_api::groups;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use serde_json::json;
 
 use crate::facts::{ClusterSet, Now};
@@ -44,14 +43,12 @@ pub fn decide(set: &ClusterSet, members: usize, now: Now) -> Plan {
             format!("{members} ManagedClusters selected"),
         ),
     };
-    let condition = Condition {
-        type_: conditions::cluster_set::EMPTY.to_owned(),
-        status: status.to_owned(),
-        reason: reason.to_owned(),
+    let condition = conditions::new(
+        conditions::cluster_set::EMPTY,
+        (status, reason),
         message,
-        last_transition_time: Time(now.wall),
-        observed_generation: None,
-    };
+        now.wall,
+    );
     if let Some(conditions) = berth_api::conditions::with_condition(&set.conditions, condition) {
         plan.writes.push(Write {
             target: target(&set.name),

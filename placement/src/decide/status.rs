@@ -173,12 +173,5 @@ pub(super) fn groups(owner: Owner<'_>, layout: &Layout<'_>) -> Vec<DecisionGroup
 }
 
 fn condition(wanted: &ConditionValue, message: String, now: Timestamp) -> Condition {
-    Condition {
-        type_: wanted.type_.to_owned(),
-        status: wanted.status.to_owned(),
-        reason: wanted.reason.to_owned(),
-        message,
-        last_transition_time: Time(now),
-        observed_generation: None,
-    }
+    conditions::new(wanted.type_, (wanted.status, wanted.reason), message, now)
 }

@@ -2,7 +2,9 @@
 
 mod approvals;
 
-use berth_api::conditions::{FALSE, TRUE, condition_of, manifest_work_replica_set, with_condition};
+use berth_api::conditions::{
+    self, FALSE, TRUE, condition_of, manifest_work_replica_set, with_condition,
+};
 use berth_api::labels;
 use berth_api::plan::Event;
 use berth_api::text::shorten;
@@ -10,7 +12,7 @@ use berth_api::work::{
     ManifestWorkReplicaSetStatus, ManifestWorkReplicaSetSummary, PlacementSummary,
 };
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use crate::decide::{Facts, FailedChange};
 use crate::set::ReplicaSet;
@@ -531,14 +533,12 @@ fn conditions(
 ) -> Vec<Condition> {
     let mut conditions = set.status.conditions.clone();
     for it in said {
-        let condition = Condition {
-            type_: it.type_.to_owned(),
-            status: if it.status { TRUE } else { FALSE }.to_owned(),
-            reason: it.reason.to_owned(),
-            message: shorten(&it.message, LONGEST).into_owned(),
-            last_transition_time: Time(now),
-            observed_generation: None,
-        };
+        let condition = conditions::new(
+            it.type_,
+            (if it.status { TRUE } else { FALSE }, it.reason),
+            shorten(&it.message, LONGEST),
+            now,
+        );
         if let Some(changed) = with_condition(&conditions, condition) {
             conditions = changed;
         }

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use berth_api::Now;
-use berth_api::conditions::{FALSE, TRUE, UNKNOWN};
+use berth_api::conditions::{self, FALSE, TRUE, UNKNOWN};
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use super::fact::Addon;
 
@@ -64,14 +64,7 @@ pub fn available(
             )
         }
     };
-    let condition = Condition {
-        type_: AVAILABLE.to_owned(),
-        status: status.to_owned(),
-        reason: reason.to_owned(),
-        message,
-        last_transition_time: Time(now.wall),
-        observed_generation: None,
-    };
+    let condition = conditions::new(AVAILABLE, (status, reason), message, now.wall);
     Some((condition, again))
 }
 

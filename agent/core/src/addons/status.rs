@@ -1,9 +1,9 @@
 //! The agent's part of the status of a ManagedClusterAddOn.
 
 use berth_api::Now;
-use berth_api::conditions::{FALSE, TRUE, with_condition};
+use berth_api::conditions::{self, FALSE, TRUE, with_condition};
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde_json::{Map, Value, json};
 
 use super::Driver;
@@ -110,14 +110,7 @@ pub fn rotation<'a>(
 }
 
 fn condition(type_: &str, status: &str, reason: &str, message: String, now: Now) -> Condition {
-    Condition {
-        type_: type_.to_owned(),
-        status: status.to_owned(),
-        reason: reason.to_owned(),
-        message,
-        last_transition_time: Time(now.wall),
-        observed_generation: None,
-    }
+    conditions::new(type_, (status, reason), message, now.wall)
 }
 
 /// Returns the patch of the add-on's status that is due. `None`: nothing differs.

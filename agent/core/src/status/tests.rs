@@ -1,6 +1,7 @@
 //! What is reported, and that it comes to an end: a patched status needs no further patch.
 
 use berth_api::conditions::FALSE;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::*;
 use crate::resources::Node;
