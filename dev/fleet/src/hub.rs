@@ -23,7 +23,7 @@ use crate::devhub::DevHubProcess;
 const CLUSTERS: &str = "/apis/cluster.open-cluster-management.io/v1/managedclusters";
 
 /// Maximum number of concurrent requests of this tool.
-const AT_ONCE: usize = 32;
+pub(crate) const AT_ONCE: usize = 32;
 
 const PATIENCE: Duration = Duration::from_secs(900);
 
@@ -53,17 +53,22 @@ impl FleetHub {
             kubeconfig: own,
             devhub,
         };
-        hub.install(&CRDS, CLUSTERS).await?;
+        hub.install(CRDS.iter().flat_map(Manifest::documents), CLUSTERS)
+            .await?;
         Ok(hub)
     }
 
     /// Installs CustomResourceDefinitions if the hub does not serve this collection.
-    pub(crate) async fn install(&self, definitions: &[Manifest], collection: &str) -> Result<()> {
+    pub(crate) async fn install(
+        &self,
+        definitions: impl IntoIterator<Item = Value>,
+        collection: &str,
+    ) -> Result<()> {
         if self.get(collection).await.is_ok() {
             return Ok(());
         }
         for definition in definitions {
-            self.apply(definition.text).await?;
+            self.apply(&definition).await?;
         }
         let begun = Instant::now();
         while self.get(collection).await.is_err() {
@@ -163,29 +168,45 @@ impl FleetHub {
         .await
     }
 
-    /// Passes on every cluster, and every change of one. Returns only an error.
+    /// Passes on every change of a cluster. Returns only an error.
     pub(crate) async fn follow_clusters(&self, tell: impl Fn(&Value)) -> anyhow::Error {
+        let tell = |object: &Value, is_gone: bool| {
+            if !is_gone {
+                tell(object);
+            }
+        };
+        self.follow(CLUSTERS, tell).await
+    }
+
+    /// Passes on every change of an object of a collection from now on, and whether it is gone. Returns only an error.
+    pub(crate) async fn follow(
+        &self,
+        collection: &str,
+        tell: impl Fn(&Value, bool),
+    ) -> anyhow::Error {
         let followed = async {
             let mut version = self.version().await?.to_string();
             loop {
                 let path = format!(
-                    "{CLUSTERS}?watch=true&allowWatchBookmarks=true&timeoutSeconds=300&resourceVersion={version}"
+                    "{collection}?watch=true&allowWatchBookmarks=true&timeoutSeconds=300&resourceVersion={version}"
                 );
                 let request = Request::get(path).body(Vec::new())?;
                 let mut events = self.client.request_events::<Value>(request).await?.boxed();
                 while let Some(event) = events.try_next().await? {
                     use kube::core::WatchEvent::{Added, Bookmark, Deleted, Error, Modified};
-                    match event {
-                        Added(object) | Modified(object) => {
-                            if let Some(newer) = object["metadata"]["resourceVersion"].as_str() {
-                                newer.clone_into(&mut version);
-                            }
-                            tell(&object);
+                    let (object, is_gone) = match event {
+                        Added(object) | Modified(object) => (object, false),
+                        Deleted(object) => (object, true),
+                        Bookmark(bookmark) => {
+                            version = bookmark.metadata.resource_version;
+                            continue;
                         }
-                        Bookmark(bookmark) => version = bookmark.metadata.resource_version,
-                        Deleted(_) => {}
-                        Error(status) => bail!("the watch of the clusters: {}", status.message),
+                        Error(status) => bail!("the watch of {collection}: {}", status.message),
+                    };
+                    if let Some(newer) = object["metadata"]["resourceVersion"].as_str() {
+                        newer.clone_into(&mut version);
                     }
+                    tell(&object, is_gone);
                 }
             }
         };
@@ -510,8 +531,7 @@ impl FleetHub {
         Ok(self.client.request(request).await?)
     }
 
-    async fn apply(&self, manifest: &str) -> Result<()> {
-        let object: Value = serde_saphyr::from_str(manifest)?;
+    async fn apply(&self, object: &Value) -> Result<()> {
         let name = object["metadata"]["name"].as_str().context("no name")?;
         let path = format!(
             "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}?fieldManager=fleet&force=true"

@@ -1,5 +1,5 @@
-//! Measures a hub's lifecycle controller, with `agents` many real agents against it, with `works` an agent that carries out ManifestWorks, and with
-//! `console` the server of `berth console`.
+//! Measures a hub's lifecycle controller, with `agents` many real agents against it, with `works` an agent that carries out ManifestWorks, with
+//! `addons` the controller of add-ons, and with `console` the server of `berth console`.
 //!
 //! The controller: time, writes, CPU and memory until a fleet of clusters is accepted; cost when idle and while
 //! leases are renewed; the time until a silent cluster is tainted, and until the taints of a wave of available clusters are removed.
@@ -13,6 +13,7 @@
     reason = "a program that people run"
 )]
 
+mod addons;
 mod agents;
 mod console;
 mod devhub;
@@ -32,6 +33,7 @@ use clap::{Parser, Subcommand};
 use serde::Serialize;
 use tokio::time::sleep;
 
+use addons::AddonsArgs;
 use agents::{AgentsArgs, Others};
 use console::ConsoleArgs;
 use devhub::DevHubArgs;
@@ -41,7 +43,7 @@ use works::WorksArgs;
 #[derive(Parser)]
 #[command(
     name = "fleet",
-    about = "Measures a hub's lifecycle controller with a fleet of clusters; agents; and an agent's ManifestWorks",
+    about = "Measures a hub's lifecycle controller with a fleet of clusters; agents; an agent's ManifestWorks; and add-ons",
     after_help = "\
 Examples:
   # Berth on devhub
@@ -59,6 +61,9 @@ Examples:
 
   # An agent that carries out ManifestWorks: see fleet works --help
   target/release/fleet works
+
+  # The controller of add-ons: see fleet addons --help
+  target/release/fleet addons
 
   # The server of berth console: see fleet console --help
   target/release/fleet console
@@ -96,6 +101,7 @@ struct Args {
 enum What {
     Agents(AgentsArgs),
     Works(WorksArgs),
+    Addons(AddonsArgs),
     Console(ConsoleArgs),
     Devhub(DevHubArgs),
 }
@@ -169,6 +175,10 @@ async fn measure(args: &Args) -> Result<()> {
         return print(&report, report.rows(), args.json);
     }
     let hub = FleetHub::open(args.kubeconfig.as_deref(), folder.path()).await?;
+    if let Some(What::Addons(addons)) = &args.what {
+        let report = addons::measure(addons, &hub, args.rest).await?;
+        return print(&report, report.rows(), args.json);
+    }
     if let Some(What::Console(console)) = &args.what {
         let report = console::measure(console, &hub, args.rest).await?;
         return print(&report, report.rows(), args.json);

@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use berth_hub::object_path;
+use berth_manifests::Manifest;
 use berth_manifests::files::WORK_CRDS;
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -17,7 +18,8 @@ const NAMESPACES: (&str, &str, &str) = ("", "v1", "namespaces");
 /// Creates this many ManifestWorks for each cluster, applied and available.
 pub(crate) async fn create(hub: &FleetHub, clusters: usize, works: usize) -> Result<()> {
     let all = object_path(WORKS, "", "");
-    hub.install(&WORK_CRDS, &all).await?;
+    let definitions = WORK_CRDS.iter().flat_map(Manifest::documents);
+    hub.install(definitions, &all).await?;
     each(clusters, async |cluster| {
         let namespace =
             json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": cluster}});

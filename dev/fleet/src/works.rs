@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use berth_hub::object_path;
+use berth_manifests::Manifest;
 use berth_manifests::files::{CRD_APPLIED_MANIFEST_WORKS, WORK_CRDS};
 use clap::Args;
 use serde::Serialize;
@@ -361,9 +362,11 @@ impl Servers {
         let servers = Self { hub, apart };
         let (hub, managed) = (&servers.hub, servers.managed());
         let path = object_path(WORKS, CLUSTER, "");
-        hub.install(&WORK_CRDS, &path).await?;
+        hub.install(WORK_CRDS.iter().flat_map(Manifest::documents), &path)
+            .await?;
         let path = "/apis/work.open-cluster-management.io/v1/appliedmanifestworks";
-        managed.install(&[CRD_APPLIED_MANIFEST_WORKS], path).await?;
+        let applied = CRD_APPLIED_MANIFEST_WORKS.documents();
+        managed.install(applied, path).await?;
         for (server, name) in [(hub, CLUSTER), (managed, OBJECTS), (managed, FLOOR)] {
             let namespace =
                 json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
