@@ -33,7 +33,7 @@ pub(crate) use checks::testing;
 pub(crate) use facts::{Election, Facts};
 pub(crate) use finding::{Check, Finding, Severity};
 pub(crate) use installation::{
-    CONSOLE, CONTROLLER, LOCK, OCMS_CONTROLLER, PLACEMENT_LOCK, WEBHOOK, WORK_LOCK,
+    ADDON_LOCK, CONSOLE, CONTROLLER, LOCK, OCMS_CONTROLLER, PLACEMENT_LOCK, WEBHOOK, WORK_LOCK,
 };
 pub(crate) use objects::{Deployment, Lease};
 pub use remedy::RemedyPart;

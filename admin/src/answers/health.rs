@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use super::{Failure, Hub};
 use crate::doctor::{
-    self, Check, CheckResult, Deployment, Election, Facts, Finding, LOCK, Lease, PLACEMENT_LOCK,
-    RemedyPart, Severity, WORK_LOCK, examine, silent_for, worst,
+    self, ADDON_LOCK, Check, CheckResult, Deployment, Election, Facts, Finding, LOCK, Lease,
+    PLACEMENT_LOCK, RemedyPart, Severity, WORK_LOCK, examine, silent_for, worst,
 };
 use crate::version::tag;
 
@@ -14,10 +14,11 @@ use crate::version::tag;
 pub const HUB_NAMESPACE: &str = berth_manifests::HUB_NAMESPACE;
 
 /// The Leases of the elections, and which controllers hold them.
-pub const LEADERS: [(&str, &str); 3] = [
+pub const LEADERS: [(&str, &str); 4] = [
     (LOCK, "registration"),
     (PLACEMENT_LOCK, "placement"),
     (WORK_LOCK, "work"),
+    (ADDON_LOCK, "addon"),
 ];
 
 /// What `berth doctor` finds.
@@ -124,6 +125,7 @@ impl Health {
             &facts.election,
             &facts.placement_election,
             &facts.work_election,
+            &facts.addon_election,
         ];
         for ((name, _), Election { lease, .. }) in LEADERS.into_iter().zip(elections) {
             match lease {

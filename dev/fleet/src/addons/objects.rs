@@ -11,8 +11,7 @@ use crate::hub::{FleetHub, each, name};
 
 pub(super) const PLACEMENTS: &str = "/apis/cluster.open-cluster-management.io/v1beta1/placements";
 pub(super) const WORKS: &str = "/apis/work.open-cluster-management.io/v1/manifestworks";
-const ADD_ONS: &str =
-    "/apis/addon.open-cluster-management.io/v1beta1/clustermanagementaddons";
+const ADD_ONS: &str = "/apis/addon.open-cluster-management.io/v1beta1/clustermanagementaddons";
 pub(super) const ON_CLUSTERS: &str =
     "/apis/addon.open-cluster-management.io/v1beta1/managedclusteraddons";
 const TEMPLATES: &str = "/apis/addon.open-cluster-management.io/v1alpha1/addontemplates";
