@@ -14,7 +14,7 @@ use super::AddOns;
 use crate::bindings::Faults;
 use crate::keys::{Key, Place, place};
 use crate::kinds::Kind;
-use crate::rest::rest_after;
+use crate::rest::{SETTLED, rest_after};
 
 /// Upper bound on the writes that are sent together: facts that change meanwhile count for the next ones.
 const WRITES_AT_ONCE: usize = 64;
@@ -32,7 +32,7 @@ pub(super) async fn reconcile(on: &Handle<AddOns>, key: &Key, add_on: &str) -> N
         let (mut writes, wanted) = {
             let world = on.world();
             if !world.knows_bindings() {
-                return settled(Duration::ZERO);
+                return SETTLED;
             }
             let Some((found, stored)) = world.view.decide_permissions(add_on) else {
                 return settled(begun.elapsed());
@@ -121,9 +121,6 @@ fn settled(took: Duration) -> Next {
             again: None,
             until: now().instant + rest,
         },
-        None => Next::Settled {
-            again: None,
-            pause: None,
-        },
+        None => SETTLED,
     }
 }

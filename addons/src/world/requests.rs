@@ -13,12 +13,7 @@ use serde_json::json;
 use super::AddOns;
 use super::signing;
 use crate::kinds::Kind;
-
-/// Nothing is due until the key is woken.
-const SETTLED: Next = Next::Settled {
-    again: None,
-    pause: None,
-};
+use crate::rest::SETTLED;
 
 /// The path of the review that says who asks.
 const SELF_SUBJECT_REVIEWS: &str = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
