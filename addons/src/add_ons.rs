@@ -19,15 +19,14 @@ pub(super) async fn reconcile(on: &Handle<AddOns>, key: &Key, name: &str) -> Nex
     let mut rounds = ROUNDS;
     let mut round = 0;
     while round < rounds {
-        let begun = Instant::now();
-        let decision = {
+        let (decision, took) = {
             let mut world = on.world();
             if !world.is_ready() {
                 return SETTLED;
             }
-            world.view.decide(name, now())
+            let begun = Instant::now();
+            (world.view.decide(name, now()), begun.elapsed())
         };
-        let took = begun.elapsed();
         let Some(decision) = decision else {
             return SETTLED;
         };

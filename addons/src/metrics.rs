@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Weak;
 
 use berth_reconcile::{Live, number, on_scrape};
+use prometheus::core::Collector;
 use prometheus::{IntCounterVec, IntGaugeVec, Opts, Registry};
 
 /// The states of ManagedClusterAddOns: see [`berth_addons_core::facts::OnCluster::states`].
@@ -19,10 +20,12 @@ pub struct Metrics {
     live: Live<dyn Counted>,
 }
 
-/// ManagedClusterAddOns that are counted.
+/// What is counted on scrape.
 pub(super) trait Counted: Send + Sync {
-    /// Calls `count` with each state of each of them.
+    /// Calls `count` with each state of each ManagedClusterAddOn.
     fn states(&self, count: &mut dyn FnMut(&'static str));
+    /// Calls `count` for each request without a certificate, with the reason.
+    fn refused(&self, count: &mut dyn FnMut(&'static str));
 }
 
 // === impl Metrics ===
@@ -70,7 +73,7 @@ impl Metrics {
     }
 }
 
-/// Registers the gauge of add-ons.
+/// Registers the gauges of add-ons and of requests without a certificate.
 fn gauges(registry: &Registry) -> prometheus::Result<Live<dyn Counted>> {
     let add_ons = IntGaugeVec::new(
         Opts::new(
@@ -79,12 +82,22 @@ fn gauges(registry: &Registry) -> prometheus::Result<Live<dyn Counted>> {
         ),
         &["state"],
     )?;
+    let refused = IntGaugeVec::new(
+        Opts::new(
+            "berth_addon_certificate_requests_waiting",
+            "CertificateSigningRequests of add-ons that get no certificate, by reason",
+        ),
+        &["reason"],
+    )?;
+    let both: Vec<Box<dyn Collector>> = vec![Box::new(add_ons.clone()), Box::new(refused.clone())];
     let live = Live::<dyn Counted>::default();
     let of = live.clone();
-    on_scrape(registry, vec![Box::new(add_ons.clone())], move || {
+    on_scrape(registry, both, move || {
+        refused.reset();
         let Some(on) = of.get() else {
             return add_ons.reset();
         };
+        on.refused(&mut |reason| refused.with_label_values(&[reason]).inc());
         let mut counts: BTreeMap<&str, usize> = STATES.into_iter().map(|it| (it, 0)).collect();
         on.states(&mut |state| *counts.entry(state).or_default() += 1);
         for (state, count) in counts {

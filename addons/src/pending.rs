@@ -66,6 +66,11 @@ impl Requests {
         self.by_name.keys()
     }
 
+    /// Why requests get no certificate, each as often as one was reported so.
+    pub(super) fn reported(&self) -> impl Iterator<Item = &'static str> {
+        self.by_name.values().filter_map(|it| it.reported)
+    }
+
     /// Notes why a request gets no certificate. Returns true if that was not reported yet.
     pub(super) fn report(&mut self, name: &str, why: &'static str) -> bool {
         let entry = self.by_name.get_mut(name);

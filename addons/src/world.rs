@@ -242,6 +242,10 @@ impl Counted for Handle<AddOns> {
     fn states(&self, count: &mut dyn FnMut(&'static str)) {
         self.world().view.states().for_each(count);
     }
+
+    fn refused(&self, count: &mut dyn FnMut(&'static str)) {
+        self.world().view.requests.reported().for_each(count);
+    }
 }
 
 /// Decides for an add-on on a cluster and writes, until nothing is due.

@@ -44,10 +44,14 @@ pub struct OnCluster {
     pub conditions: Vec<Condition>,
 }
 
-/// The conditions, by type and reason, that are false of a ManagedClusterAddOn until a user mends something.
-const FAILURES: [(&str, &str); 4] = [
+/// Conditions, by type and reason, that mean a failure while they are false.
+const FAILURES: [(&str, &str); 5] = [
     (addon::PROGRESSING, addon::FAILED),
     (addon::PROGRESSING, addon::CONFIGURATION_UNSUPPORTED),
+    (
+        addon::HOSTING_CLUSTER_VALIDITY,
+        addon::HOSTING_CLUSTER_INVALID,
+    ),
     (addon::REGISTRATION_APPLIED, addon::SET_PERMISSION_FAILED),
     (
         addon::TOKEN_INFRASTRUCTURE_READY,
@@ -95,7 +99,7 @@ impl OnCluster {
     }
 
     /// The states it is in, for metrics: one of `available`, `unavailable` and `unknown` (also if nothing has reported it), and beside it
-    /// `failed` (its manifests, configs, permissions or tokens) and `deleting`.
+    /// `failed` (its manifests, configs, hosting cluster, permissions or tokens) and `deleting`.
     pub fn states(&self) -> impl Iterator<Item = &'static str> {
         let status_of = |type_| condition_of(&self.conditions, type_).map(|it| it.status.as_str());
         let available = match status_of(addon::AVAILABLE) {
@@ -171,6 +175,10 @@ mod tests {
             (
                 &[("RegistrationApplied", "False", "PermissionConfigPending")],
                 &["unknown"],
+            ),
+            (
+                &[("HostingClusterValidity", "False", "HostingClusterInvalid")],
+                &["unknown", "failed"],
             ),
             (
                 &[(
