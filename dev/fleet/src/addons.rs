@@ -10,7 +10,7 @@ use anyhow::{Result, bail};
 use berth_manifests::files::{PLACEMENT_CRDS, WORK_CRDS};
 use berth_manifests::{Manifest, addons_in_one_version};
 use clap::Args;
-use futures::StreamExt;
+use futures::{StreamExt, TryStreamExt};
 use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -62,7 +62,7 @@ pub(crate) struct Report {
     peak_mib: f64,
 }
 
-/// What happened until all add-ons on all clusters were so.
+/// One phase: how long it took, and what it cost.
 #[derive(Debug, Serialize)]
 struct Phase {
     what: String,
@@ -72,7 +72,7 @@ struct Phase {
     writes: i64,
 }
 
-/// What is measured.
+/// The state of the benchmark.
 struct Bench<'a> {
     args: &'a AddonsArgs,
     hub: &'a FleetHub,
@@ -109,14 +109,16 @@ pub(crate) async fn measure(args: &AddonsArgs, hub: &FleetHub, rest: u64) -> Res
         })
     };
     let report = tokio::select! {
-        report = work => report?,
-        error = hub.follow(WORKS, |work, is_gone| seen.work(work, is_gone)) => return Err(error),
-        error = hub.follow(ON_CLUSTERS, |on, is_gone| seen.on_cluster(on, is_gone)) => return Err(error),
-        () = play(hub, &seen, reports) => bail!("nothing is to be reported any more"),
+        report = work => report,
+        error = hub.follow(WORKS, |work, is_gone| seen.work(work, is_gone)) => Err(error),
+        error = hub.follow(ON_CLUSTERS, |on, is_gone| seen.on_cluster(on, is_gone)) => Err(error),
+        failed = play(hub, &seen, reports) => Err(failed),
     };
     say("cleaning up");
-    objects::clean_up(hub, args.clusters).await?;
-    Ok(report)
+    let cleaned = objects::clean_up(hub, args.addons, args.clusters).await;
+    // The first error says more.
+    let report = report?;
+    cleaned.map(|()| report)
 }
 
 async fn install(hub: &FleetHub) -> Result<()> {
@@ -142,16 +144,30 @@ fn start(args: &AddonsArgs, hub: &FleetHub) -> Result<Running> {
     run("--manager", &command, &kubeconfig.with_extension("log"))
 }
 
-/// Reports each work as its cluster's agent would, as soon as it is seen.
-async fn play(hub: &FleetHub, seen: &Seen, mut reports: mpsc::UnboundedReceiver<(String, Value)>) {
-    let all = futures::stream::poll_fn(|context| reports.poll_recv(context));
-    all.for_each_concurrent(AT_ONCE, async |(path, status)| {
-        // A work may be gone meanwhile. One that is not reported is missed by the end of the phase.
-        if hub.send("PATCH", &path, &status).await.is_ok() {
-            seen.wrote(1);
+/// Reports each work as its cluster's agent would, as soon as it is seen. Returns only an error.
+async fn play(
+    hub: &FleetHub,
+    seen: &Seen,
+    mut reports: mpsc::UnboundedReceiver<(String, Value)>,
+) -> anyhow::Error {
+    let all = futures::stream::poll_fn(|context| reports.poll_recv(context)).map(Ok);
+    let played = all.try_for_each_concurrent(AT_ONCE, async |(path, status)| {
+        match hub.send("PATCH", &path, &status).await {
+            Ok(_) => seen.wrote(1),
+            // It is gone meanwhile.
+            Err(error) if is_not_found(&error) => {}
+            Err(error) => return Err(error.context("a work is not reported")),
         }
-    })
-    .await;
+        Ok(())
+    });
+    match played.await {
+        Ok(()) => anyhow::anyhow!("nothing is to be reported any more"),
+        Err(error) => error,
+    }
+}
+
+fn is_not_found(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(kube::Error::Api(status)) if status.code == 404)
 }
 
 // === impl Bench ===
@@ -172,10 +188,10 @@ impl Bench<'_> {
         })
         .await?;
         let before = seen.hash();
-        let change = async {
-            objects::step(hub, seen, addons).await?;
-            objects::configure(hub, seen, "3").await
-        };
+        objects::step(hub, seen, addons).await?;
+        // The controller has seen it by then.
+        sleep(Duration::from_secs(5)).await;
+        let change = objects::configure(hub, seen, "3");
         self.phase("config changed, a quarter at once", change, || {
             seen.done_with(before.as_deref()) >= all
         })
@@ -198,11 +214,16 @@ impl Bench<'_> {
         is_done: impl Fn() -> bool,
     ) -> Result<()> {
         say(what);
-        let cpu = || process::cpu_time(self.manager.id()).map(|time| time.as_secs_f64());
+        let pid = self.manager.id();
+        let cpu = || process::cpu_time(pid).map(|time| time.as_secs_f64());
         let (cpu_before, own) = (cpu()?, self.seen.written());
         let (version, begun) = (self.hub.version().await?, Instant::now());
         act.await?;
         while !is_done() {
+            if self.manager.has_ended() {
+                let log = std::fs::read_to_string(self.hub.kubeconfig.with_extension("log"));
+                bail!("the manager has ended: {}", log.unwrap_or_default());
+            }
             if begun.elapsed() > PATIENCE {
                 bail!("{what}: {}", self.seen.said());
             }

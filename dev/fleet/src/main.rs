@@ -143,6 +143,11 @@ impl Running {
     fn id(&self) -> u32 {
         self.0.id()
     }
+
+    /// Returns whether the process has ended by itself.
+    fn has_ended(&mut self) -> bool {
+        matches!(self.0.try_wait(), Ok(Some(_)) | Err(_))
+    }
 }
 
 impl Drop for Running {

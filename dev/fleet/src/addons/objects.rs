@@ -108,14 +108,16 @@ pub(super) async fn disable(hub: &FleetHub, seen: &Seen, addons: usize) -> Resul
     Ok(())
 }
 
-/// Deletes everything else.
-pub(super) async fn clean_up(hub: &FleetHub, clusters: usize) -> Result<()> {
-    for path in [
-        TEMPLATES.to_owned(),
-        object_path(("", "v1", "namespaces"), "", FLEET),
-    ] {
-        hub.send("DELETE", &path, &Value::Null).await?;
+/// Deletes all objects of the tool; those that are not there do not matter.
+pub(super) async fn clean_up(hub: &FleetHub, addons: usize, clusters: usize) -> Result<()> {
+    for number in 0..addons {
+        let template = format!("{TEMPLATES}/{}", name(number));
+        for path in [add_on_path(number), template] {
+            let _ = hub.send("DELETE", &path, &Value::Null).await;
+        }
     }
+    let namespace = object_path(("", "v1", "namespaces"), "", FLEET);
+    let _ = hub.send("DELETE", &namespace, &Value::Null).await;
     hub.clean_up(clusters).await
 }
 

@@ -1,6 +1,6 @@
 //! What the tool has seen of add-ons on clusters, and what it reports about their works.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -13,7 +13,8 @@ use crate::hub::condition;
 /// What was seen, and the writes of this tool.
 pub(super) struct Seen {
     on_clusters: Mutex<HashMap<String, OnCluster>>,
-    works: Mutex<HashSet<String>>,
+    /// The generation of each work that is reported, or being so.
+    works: Mutex<HashMap<String, i64>>,
     due: UnboundedSender<(String, Value)>,
     written: AtomicI64,
 }
@@ -47,8 +48,11 @@ impl Seen {
             works.remove(&at);
             return;
         }
-        works.insert(at);
-        if let Some(report) = report(work) {
+        let Some((generation, report)) = report(work) else {
+            works.entry(at).or_default();
+            return;
+        };
+        if works.insert(at, generation) != Some(generation) {
             // The receiver ends with the measurement.
             let _ = self.due.send(report);
         }
@@ -102,8 +106,8 @@ impl Seen {
     }
 }
 
-/// What an agent reports about a work: path and body; `None` if it is reported.
-fn report(work: &Value) -> Option<(String, Value)> {
+/// What an agent reports about a generation of a work: path and body; `None` if it is reported.
+fn report(work: &Value) -> Option<(i64, (String, Value))> {
     let metadata = &work["metadata"];
     let generation = metadata["generation"].as_i64()?;
     let conditions = work["status"]["conditions"].as_array();
@@ -144,7 +148,7 @@ fn report(work: &Value) -> Option<(String, Value)> {
     let (group, _) = WORKS.rsplit_once('/')?;
     let (namespace, name) = (metadata["namespace"].as_str()?, metadata["name"].as_str()?);
     let path = format!("{group}/namespaces/{namespace}/manifestworks/{name}/status");
-    Some((path, status))
+    Some((generation, (path, status)))
 }
 
 fn read(on: &Value) -> OnCluster {
@@ -211,7 +215,8 @@ mod tests {
             "metadata": {"namespace": "c", "name": "w", "generation": 1},
             "spec": {"workload": {"manifests": manifests}},
         });
-        let (path, body) = report(&work).unwrap();
+        let (generation, (path, body)) = report(&work).unwrap();
+        assert_eq!(generation, 1);
         assert_eq!(
             path,
             "/apis/work.open-cluster-management.io/v1/namespaces/c/manifestworks/w/status"
