@@ -450,19 +450,28 @@ async fn a_large_template_is_deployed_by_several_works_and_changed_in_one() {
         assert!(bytes <= 512 * 1024, "{bytes} bytes in a work");
     }
     hub.template("t", manifests("changed")).await;
-    let after = eventually("the change", async || {
+    let of = |all: &[Value], before: &Value, field: &str| {
+        let same = |it: &&Value| it["metadata"]["name"] == before["metadata"]["name"];
+        let found = all.iter().find(same);
+        found.map_or(Value::Null, |it| it["metadata"][field].clone())
+    };
+    // Each has the hash of the template as an annotation.
+    let after = eventually("the change in all works", async || {
         when(all_of().await, |it| {
-            it.iter()
-                .any(|it| it["spec"].to_string().contains("changed"))
+            let mut works = works.iter();
+            works.all(|before| {
+                let annotations = of(it, before, "annotations");
+                annotations != Value::Null && annotations != before["metadata"]["annotations"]
+            })
         })
     })
     .await;
-    // Each has the hash of the template as an annotation. The agent carries out one of them again.
-    let generation = |it: &Value| it["metadata"]["generation"].clone();
-    let changed = works.iter().filter(|before| {
-        let same = |it: &&Value| it["metadata"]["name"] == before["metadata"]["name"];
-        let after = after.iter().find(same);
-        after.is_none_or(|it| generation(it) != generation(before))
-    });
+    // The agent carries out one of them again.
+    let generation = "generation";
+    let changed = works
+        .iter()
+        .filter(|it| of(&after, it, generation) != it["metadata"][generation]);
     assert_eq!(changed.count(), 1, "of {}", works.len());
+    let is_changed = |it: &Value| it["spec"].to_string().contains("changed");
+    assert!(after.iter().any(is_changed));
 }
