@@ -348,8 +348,10 @@ impl Hub {
 
     /// Waits until these clusters, and no others, have the add-on.
     pub async fn has(&self, name: &str, clusters: &[String]) {
+        let mut clusters = clusters.to_vec();
+        clusters.sort_unstable();
         eventually(&format!("{name} on {clusters:?}"), async || {
-            when(self.installed(name).await, |it| it == clusters)
+            when(self.installed(name).await, |it| *it == clusters)
         })
         .await;
     }

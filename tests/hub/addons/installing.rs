@@ -48,6 +48,11 @@ async fn what_moves_is_in_doubt_or_was_made_by_hand_stays() {
     hub.place("p", &clusters[..1]).await;
     hub.decide("p", 2, &clusters[1..2]).await;
     hub.evaluated("p", 2).await;
+    // Of another placement: shows that the controller has seen the PlacementDecisions that were written before.
+    hub.place("q", &[]).await;
+    let witness = hub.of("q", json!({"type": "All"}), json!([]));
+    hub.define("witness", None, json!([]), Some(json!([witness])))
+        .await;
     let _managing = hub.start_with(SHORT).await;
     hub.install("a").await;
     hub.has("a", &clusters[..2]).await;
@@ -56,26 +61,19 @@ async fn what_moves_is_in_doubt_or_was_made_by_hand_stays() {
     hub.enable(&clusters[2], "a", json!({}), json!({})).await;
     // It moves to the other PlacementDecision, and is in none for an instant: the status still counts it.
     hub.list("p", 1, &[]).await;
-    hub.define(
-        "later",
-        None,
-        json!([]),
-        Some(json!([hub.of("p", json!({"type": "All"}), json!([]))])),
-    )
-    .await;
-    hub.has("later", &clusters[1..2]).await;
+    hub.select("q", &clusters[1..2]).await;
+    hub.has("witness", &clusters[1..2]).await;
     hub.list("p", 2, &clusters[..2]).await;
-    hub.has("later", &clusters[..2]).await;
+    hub.select("q", &clusters[..2]).await;
+    hub.has("witness", &clusters[..2]).await;
     // It has an owner, as those that the hub made, and still is the user's.
     once(&hub.admin, &hub.on(&clusters[2], "a"), "an owner", |it| {
         it["metadata"]["ownerReferences"][0]["kind"] == "ClusterManagementAddOn"
     })
     .await;
-    // The last event that the controller sees deletes one of another add-on, after the same grace.
     hub.select("p", &[]).await;
     hub.list("p", 2, &clusters[..1]).await;
     hub.evaluated("p", 1).await;
-    hub.has("later", &clusters[..1]).await;
     let expected = [clusters[0].clone(), clusters[2].clone()];
     hub.has("a", &expected).await;
     let after = hub.read(&moves).await;
@@ -85,15 +83,16 @@ async fn what_moves_is_in_doubt_or_was_made_by_hand_stays() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_placement_that_is_created_again_loses_no_add_on() {
     let hub = Hub::new().await;
-    let clusters = hub.clusters(2).await;
-    hub.place("p", &clusters).await;
+    let clusters = hub.clusters(4).await;
+    let before = &clusters[..2];
+    hub.place("p", before).await;
     let grace = Grace {
         missing: std::time::Duration::from_secs(600),
         ..SHORT
     };
     let _managing = hub.start_with(grace).await;
     hub.install("a").await;
-    hub.has("a", &clusters).await;
+    hub.has("a", before).await;
     hub.delete(&hub.placement("p")).await;
     hub.gone(&hub.placement("p")).await;
     let placement = json!({
@@ -101,20 +100,13 @@ async fn a_placement_that_is_created_again_loses_no_add_on() {
         "metadata": {"name": "p", "namespace": hub.namespace}, "spec": {},
     });
     hub.cluster.apply(&[placement]).await;
-    // Without a status nothing is decided. Then one cluster is left out.
-    let only = &clusters[1..];
-    hub.list("p", 1, only).await;
-    hub.define(
-        "witness",
-        None,
-        json!([]),
-        Some(json!([hub.of("p", json!({"type": "All"}), json!([]))])),
-    )
-    .await;
-    hub.has("witness", only).await;
-    assert_eq!(hub.installed("a").await, clusters);
-    hub.evaluated("p", 1).await;
-    hub.has("a", only).await;
+    // Without a status nothing is decided: the add-on comes to clusters, and leaves none.
+    for placed in 3..=4 {
+        hub.list("p", 1, &clusters[1..placed]).await;
+        hub.has("a", &clusters[..placed]).await;
+    }
+    hub.evaluated("p", 3).await;
+    hub.has("a", &clusters[1..]).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
