@@ -1,8 +1,8 @@
 //! The metrics of the work agent, in addition to those of every controller. The values of labels are closed lists.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::Arc;
 
-use berth_reconcile::{Handle, number, on_scrape};
+use berth_reconcile::{Handle, Live, number, on_scrape};
 use berth_work_agent_core::status::Counts;
 use prometheus::core::Collector;
 use prometheus::{IntCounter, IntGauge, IntGaugeVec, Opts, Registry};
@@ -15,11 +15,8 @@ pub struct Metrics {
     common: berth_reconcile::Metrics,
     repaired: IntCounter,
     fought: IntCounter,
-    running: Running,
+    running: Live<Handle<Agent>>,
 }
-
-/// The running agent, whose gauges are computed on scrape.
-type Running = Arc<Mutex<Weak<Handle<Agent>>>>;
 
 /// The gauges of the running agent.
 struct Gauges {
@@ -73,12 +70,12 @@ impl Metrics {
 
     /// Reports the works and objects of this agent from now on, as long as it exists.
     pub(crate) fn begun(&self, work: &Arc<Handle<Agent>>) {
-        *lock(&self.running) = Arc::downgrade(work);
+        self.running.begun(Arc::downgrade(work));
     }
 }
 
 /// Registers the gauges of works and objects. Returns the agent that they are of.
-fn gauges(registry: &Registry) -> prometheus::Result<Running> {
+fn gauges(registry: &Registry) -> prometheus::Result<Live<Handle<Agent>>> {
     let gauge = |name: &str, help: &str| IntGauge::new(name, help);
     let gauges =
         |name: &str, help: &str, label: &str| IntGaugeVec::new(Opts::new(name, help), &[label]);
@@ -107,23 +104,16 @@ fn gauges(registry: &Registry) -> prometheus::Result<Running> {
             "ManifestWorks that are not carried out, as they exceed --works-memory",
         )?,
     };
-    let running = Running::default();
-    let of = Arc::clone(&running);
-    on_scrape(registry, gauges.all(), move || {
-        let work = lock(&of).upgrade();
-        match work {
-            Some(work) => {
-                let counts = work.world().view.counts();
-                gauges.set(&counts);
-            }
-            None => gauges.reset(),
+    let running: Live<Handle<Agent>> = Live::default();
+    let of = running.clone();
+    on_scrape(registry, gauges.all(), move || match of.get() {
+        Some(work) => {
+            let counts = work.world().view.counts();
+            gauges.set(&counts);
         }
+        None => gauges.reset(),
     })?;
     Ok(running)
-}
-
-fn lock(running: &Running) -> MutexGuard<'_, Weak<Handle<Agent>>> {
-    running.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 // === impl Gauges ===

@@ -78,7 +78,9 @@ pub fn refreshed<'a>(
         Rotation::Good { .. } | Rotation::Failed(_) => None,
     };
     let found = registrations.into_iter().find_map(of);
-    found.map(|(status, reason, message)| condition(REFRESHED, status, reason, message, now))
+    found.map(|(status, reason, message)| {
+        conditions::new(REFRESHED, (status, reason), message, now.wall)
+    })
 }
 
 /// Returns the condition of all registrations of an add-on: the first one that failed, else the newest certificate.
@@ -106,11 +108,12 @@ pub fn rotation<'a>(
         }
         (None, None) => return None,
     };
-    Some(condition(ROTATED, status, reason, message, now))
-}
-
-fn condition(type_: &str, status: &str, reason: &str, message: String, now: Now) -> Condition {
-    conditions::new(type_, (status, reason), message, now.wall)
+    Some(conditions::new(
+        ROTATED,
+        (status, reason),
+        message,
+        now.wall,
+    ))
 }
 
 /// Returns the patch of the add-on's status that is due. `None`: nothing differs.
