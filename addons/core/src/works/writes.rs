@@ -63,12 +63,13 @@ struct Body<'a> {
     spec: &'a ManifestWorkSpec,
 }
 
-/// The fields of a spec that add-ons set. `deleteOption` is null to be removed.
+/// The fields of a spec that add-ons set. `deleteOption` and `manifestConfigs` are null to be removed: what is changed is as what is
+/// created.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct SpecPatch<'a> {
     delete_option: &'a Option<DeleteOption>,
-    manifest_configs: &'a [ManifestConfigOption],
+    manifest_configs: Option<&'a Vec<ManifestConfigOption>>,
     workload: &'a berth_api::work::ManifestsTemplate,
 }
 
@@ -138,7 +139,7 @@ impl Owner<'_> {
         }
         let spec = (!is_same_spec(&work.spec, &stored.spec)).then_some(SpecPatch {
             delete_option: &work.spec.delete_option,
-            manifest_configs: &work.spec.manifest_configs,
+            manifest_configs: Some(&work.spec.manifest_configs).filter(|it| !it.is_empty()),
             workload: &work.spec.workload,
         });
         if metadata.is_empty() && spec.is_none() {
