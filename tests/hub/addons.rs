@@ -4,6 +4,7 @@ mod configuring;
 mod deploying;
 mod hub;
 mod installing;
+mod killed;
 mod permitting;
 mod process;
 mod requesting;

@@ -15,7 +15,7 @@ mod failover;
 mod foreign_labels;
 mod heartbeat;
 mod hostile;
-mod killed;
+pub mod killed;
 mod ownership;
 mod profiles;
 mod removal;

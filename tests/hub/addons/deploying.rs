@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 use super::hub::Hub;
 
-fn config_map(text: &str) -> Value {
+/// A ConfigMap with this text.
+pub fn config_map(text: &str) -> Value {
     json!({
         "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "{{CLUSTER_NAME}}", "namespace": "n"},
         "data": {"a": text},
@@ -24,7 +25,8 @@ fn deployment() -> Value {
     })
 }
 
-fn hook() -> Value {
+/// A Job that runs before the add-on goes.
+pub fn hook() -> Value {
     json!({
         "apiVersion": "batch/v1", "kind": "Job",
         "metadata": {
@@ -35,7 +37,7 @@ fn hook() -> Value {
 }
 
 /// What a cluster reports about an object.
-fn reported(group: &str, resource: &str, name: &str, values: Value) -> Value {
+pub fn reported(group: &str, resource: &str, name: &str, values: Value) -> Value {
     json!([{
         "conditions": [], "statusFeedback": {"values": values},
         "resourceMeta": {"group": group, "resource": resource, "namespace": "n", "name": name, "ordinal": 0},
@@ -64,13 +66,13 @@ impl Hub {
     }
 
     /// Waits until a cluster has this text.
-    async fn has_text(&self, cluster: &str, expected: &str) -> Value {
+    pub async fn has_text(&self, cluster: &str, expected: &str) -> Value {
         let work = self.deployed(cluster, "a");
         once(&self.admin, &work, expected, |it| text(it) == expected).await
     }
 
     /// Waits until the pre-delete work of a cluster exists.
-    async fn runs_hooks(&self, cluster: &str) -> String {
+    pub async fn runs_hooks(&self, cluster: &str) -> String {
         let name = format!("addon-{}-pre-delete", self.named("a"));
         let work = self.work(cluster, &name);
         let work_is = |it: &Value| it["spec"]["workload"]["manifests"][0]["kind"] == "Job";

@@ -7,14 +7,17 @@ use serde_json::{Value, json};
 
 use super::hub::Hub;
 
-const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
+/// The path of RBAC's API.
+pub const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
 const GROUP: &str = "rbac.authorization.k8s.io";
 
-fn current(role: &str) -> Value {
+/// A permission in the namespaces of all clusters.
+pub fn current(role: &str) -> Value {
     json!({"type": "CurrentCluster", "currentCluster": {"clusterRoleName": role}})
 }
 
-fn single(namespace: &str, role: &str) -> Value {
+/// A permission in this namespace.
+pub fn single(namespace: &str, role: &str) -> Value {
     let role = json!({"apiGroup": GROUP, "kind": "ClusterRole", "name": role});
     json!({"type": "SingleNamespace", "singleNamespace": {"namespace": namespace, "roleRef": role}})
 }
@@ -25,7 +28,7 @@ fn registration(permissions: &[Value]) -> Value {
 
 impl Hub {
     /// Creates a ClusterRole that the controller does not have, and returns its name.
-    async fn role(&self, name: &str) -> String {
+    pub async fn role(&self, name: &str) -> String {
         let name = self.named(name);
         let role = json!({
             "apiVersion": format!("{GROUP}/v1"), "kind": "ClusterRole", "metadata": {"name": name},
@@ -36,7 +39,7 @@ impl Hub {
     }
 
     /// Lets the controller bind these roles, as an admin does who applies what the hub says.
-    async fn lets_bind(&self, cluster: &str, expected: &str) {
+    pub async fn lets_bind(&self, cluster: &str, expected: &str) {
         let said = |it: &Value| {
             let mut conditions = it["status"]["conditions"].as_array()?.iter();
             let found = conditions.find(|it| it["reason"] == "SetPermissionFailed")?;
@@ -79,7 +82,8 @@ impl Hub {
         .await;
     }
 
-    fn binding(&self) -> String {
+    /// The name of the bindings of the add-on `a`.
+    pub fn binding(&self) -> String {
         format!(
             "open-cluster-management:{}:clusterrole:agent",
             self.named("a")

@@ -24,7 +24,7 @@ use super::requesting::Request;
 const SIGNER: &str = "example.com/signer";
 
 /// Applies the manifest that a note names.
-async fn obey(hub: &Hub, note: &str) {
+pub async fn obey(hub: &Hub, note: &str) {
     let (_, manifest) = note.split_once("apply ").unwrap();
     let list: Value = serde_json::from_str(manifest).unwrap();
     hub.cluster.apply(list["items"].as_array().unwrap()).await;
@@ -32,7 +32,7 @@ async fn obey(hub: &Hub, note: &str) {
 
 impl Hub {
     /// Stores an authority as the Secret that the template names, or another one in its place.
-    async fn trusts(&self, certificate: &str, key: &str) {
+    pub async fn trusts(&self, certificate: &str, key: &str) {
         let secret = json!({
             "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "ca"}, "type": "kubernetes.io/tls",
             "data": {"tls.crt": STANDARD.encode(certificate), "tls.key": STANDARD.encode(key)},
@@ -44,7 +44,7 @@ impl Hub {
 
     /// Waits until a request has a certificate, which this authority issued to a client with the DNS name of the add-on and no other
     /// one. Returns the request.
-    async fn issued(&self, csr: &Csr, authority: &str) -> Value {
+    pub async fn issued(&self, csr: &Csr, authority: &str) -> Value {
         let issued = once(&self.admin, &csr.path(), "issued", |it| {
             it["status"]["certificate"].is_string()
         })

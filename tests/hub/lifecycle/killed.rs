@@ -69,11 +69,13 @@ pub async fn states(hub: &Own, names: &[&str]) -> Vec<Vec<Value>> {
 
 /// Removes the fields that differ from run to run.
 pub fn forget(value: &mut Value) {
-    const OF_THE_DAY: [&str; 9] = [
+    const OF_THE_DAY: [&str; 11] = [
         "creationTimestamp",
         "generation",
+        "lastObservedGeneration",
         "lastTransitionTime",
         "managedFields",
+        "observedGeneration",
         "renewTime",
         "resourceVersion",
         "timeAdded",
