@@ -27,7 +27,6 @@ mod kinds;
 mod metrics;
 mod pending;
 mod placements;
-mod rest;
 mod settings;
 mod tokens;
 mod view;

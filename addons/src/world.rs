@@ -274,10 +274,7 @@ async fn on_cluster(on: &Handle<AddOns>, key: &Key, at: &Place) -> Next {
         };
         match on.carry_out(plan.writes).await {
             WriteOutcome::Nothing => {
-                return end.unwrap_or(Next::Settled {
-                    again: plan.again,
-                    pause: None,
-                });
+                return end.unwrap_or(Next::again(plan.again));
             }
             WriteOutcome::Written => {}
             WriteOutcome::Failed(failures) => return failed(&failures),

@@ -12,12 +12,6 @@ use super::view::Key;
 use super::world::Lifecycle;
 use berth_lifecycle_core::{failures, status};
 
-/// Nothing is due.
-const SETTLED: Next = Next::Settled {
-    again: None,
-    pause: None,
-};
-
 /// Works on the roles that all agents share. The clusters that wait for them report what failed.
 pub(super) async fn common_roles(on: &Handle<Lifecycle>) -> Next {
     let done = on.attempt(&Key::CommonRoles).await;

@@ -61,10 +61,7 @@ pub(crate) async fn evaluate(
         on.change(|world, wakes| wakes.extend(world.budgets.ended(&key.namespace)));
     }
     let (wanted, rest) = evaluated?;
-    wanted.map(|wanted| (wanted, rest)).ok_or(Next::Settled {
-        again: None,
-        pause: None,
-    })
+    wanted.map(|wanted| (wanted, rest)).ok_or(Next::SETTLED)
 }
 
 /// What is wanted, if there is something to write, and how long the placement rests.
@@ -80,10 +77,7 @@ async fn steps(
         match on.change(|world, _| world.step(key, progress, now())) {
             Step::Evaluated(wanted, rest) => return Ok((wanted, rest)),
             Step::Busy => {
-                return Err(Next::Settled {
-                    again: None,
-                    pause: None,
-                });
+                return Err(Next::SETTLED);
             }
             Step::Match(matching) => {
                 let budget = matching.settings().cel_rate;
@@ -105,10 +99,7 @@ async fn steps(
             }
         }
     }
-    Err(Next::Settled {
-        again: Some(now().instant + TOO_FAST),
-        pause: None,
-    })
+    Err(Next::again(Some(now().instant + TOO_FAST)))
 }
 
 // === impl Placements ===

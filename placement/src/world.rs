@@ -215,10 +215,7 @@ impl World for Placements {
         tell(on, key, &written);
         on.change(|world, _| world.view.written(key));
         match (done, rest) {
-            (Next::Settled { again, .. }, Some(rest)) => Next::Rests {
-                again,
-                until: begun.instant + rest,
-            },
+            (Next::Settled { again, .. }, rest) => Next::rests(again, rest, begun.instant),
             (done, _) => done,
         }
     }
@@ -251,7 +248,7 @@ async fn carry_out(
     });
     let later = later.into_iter().map(|it| it.min(longest));
     let again = next.into_iter().chain(later).min();
-    Next::Settled { again, pause: None }
+    Next::again(again)
 }
 
 /// Writes until nothing of this part is due, and returns when to look again.

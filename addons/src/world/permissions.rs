@@ -7,20 +7,23 @@ use berth_addons_core::facts::{add_on_of, binding};
 use berth_addons_core::registration::permissions;
 use berth_addons_core::registration::remedies;
 use berth_api::plan::{Action, Write};
-use berth_reconcile::queue::Next;
+use berth_reconcile::queue::{Next, rest_after};
 use berth_reconcile::{Handle, WriteOutcome, failed, never_settled, now};
 
 use super::AddOns;
 use crate::bindings::Faults;
 use crate::keys::{Key, Place, place};
 use crate::kinds::Kind;
-use crate::rest::{SETTLED, rest_after};
 
 /// Upper bound on the writes that are sent together: facts that change meanwhile count for the next ones.
 const WRITES_AT_ONCE: usize = 64;
 
 /// Upper bound on the steps of a reconcile: 10,000 clusters with several bindings each.
 const MOST_STEPS: usize = 1024;
+
+/// How many times as long as a costly decision took, the permissions of an add-on rest ([`rest_after`]): then it takes little of a processor, however
+/// often its ManagedClusterAddOns change.
+const REST: u32 = 30;
 
 /// Works on the permissions of an add-on until nothing is due, or what is due is refused.
 pub(super) async fn reconcile(on: &Handle<AddOns>, key: &Key, add_on: &str) -> Next {
@@ -32,7 +35,7 @@ pub(super) async fn reconcile(on: &Handle<AddOns>, key: &Key, add_on: &str) -> N
         let (mut writes, wanted) = {
             let world = on.world();
             if !world.knows_bindings() {
-                return SETTLED;
+                return Next::SETTLED;
             }
             let Some((found, stored)) = world.view.decide_permissions(add_on) else {
                 return settled(begun.elapsed());
@@ -116,11 +119,5 @@ fn at(write: &Write) -> Place {
 }
 
 fn settled(took: Duration) -> Next {
-    match rest_after(took) {
-        Some(rest) => Next::Rests {
-            again: None,
-            until: now().instant + rest,
-        },
-        None => SETTLED,
-    }
+    Next::rests(None, rest_after(took, REST), now().instant)
 }

@@ -13,7 +13,6 @@ use serde_json::json;
 use super::AddOns;
 use super::signing;
 use crate::kinds::Kind;
-use crate::rest::SETTLED;
 
 /// The path of the review that says who asks.
 const SELF_SUBJECT_REVIEWS: &str = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
@@ -27,13 +26,13 @@ const FORBIDDEN: &str = "Forbidden";
 /// Works on a request: reads it, approves it or reports why not.
 pub(super) async fn reconcile(on: &Handle<AddOns>, name: &str) -> Next {
     if !on.world().judges(name) {
-        return SETTLED;
+        return Next::SETTLED;
     }
     // Not every role that grants list grants get.
     let object = match on.writer(0).find(&target(name)).await {
         Ok(Some(object)) => object,
         // The watch will report that it is gone.
-        Ok(None) => return SETTLED,
+        Ok(None) => return Next::SETTLED,
         Err(refusal) => {
             let (code, error) = (refusal.code, refusal.message);
             tracing::warn!(csr = name, code, error, "a CSR cannot be read; retrying");
@@ -42,7 +41,7 @@ pub(super) async fn reconcile(on: &Handle<AddOns>, name: &str) -> Next {
         }
     };
     let Ok(Some((kept, stored))) = Request::with_content(object.item().json) else {
-        return SETTLED;
+        return Next::SETTLED;
     };
     // The watch may be late, and reports are about this object.
     on.observed(Kind::Request, &object);
@@ -54,7 +53,7 @@ pub(super) async fn reconcile(on: &Handle<AddOns>, name: &str) -> Next {
         }
     };
     match step {
-        Step::Nothing => SETTLED,
+        Step::Nothing => Next::SETTLED,
         Step::Approve(write) => write_or_say(on, &stored, *write, "approve").await,
         Step::Sign(ca) => match signing::sign(on, &stored, &ca, account(on)).await {
             Ok(write) => write_or_say(on, &stored, write, "sign").await,
@@ -69,7 +68,7 @@ pub(super) async fn reconcile(on: &Handle<AddOns>, name: &str) -> Next {
         },
         Step::Leave { reason, note } => {
             report(on, &stored, reason, note);
-            SETTLED
+            Next::SETTLED
         }
     }
 }
@@ -94,7 +93,7 @@ async fn write_or_say(
         WriteOutcome::Nothing | WriteOutcome::Written => {
             let outcome = if verb == "sign" { "signed" } else { "approved" };
             on.world().metrics.request_decided(outcome);
-            SETTLED
+            Next::SETTLED
         }
     }
 }

@@ -9,7 +9,6 @@ use berth_reconcile::{Handle, ROUNDS, World, WriteOutcome, failed, never_settled
 use super::AddOns;
 use crate::keys::{Key, Place};
 use crate::kinds::Kind;
-use crate::rest::SETTLED;
 
 /// The object that has the name of one that was to be created.
 enum Found {
@@ -24,7 +23,7 @@ enum Found {
 /// Works on the tokens of an add-on on a cluster until nothing is due, or what is due is refused.
 pub(super) async fn reconcile(on: &Handle<AddOns>, key: &Key, at: &Place) -> Next {
     let mut fault = None;
-    let mut end = SETTLED;
+    let mut end = Next::SETTLED;
     for _ in 0..ROUNDS {
         let write = {
             let world = on.world();

@@ -5,8 +5,9 @@
 //!   once more.
 //! - The keys of a group come out in the order they became due. Each group with due keys has its turn before another one has its second.
 //!   Without groups, all keys are of one.
-//! - A key that failed waits, although it is woken: longer each time, with jitter. So does a key that rests after costly work.
+//! - A key that failed waits, although it is woken: longer each time, with jitter. So does a key that rests.
 
+mod rest;
 mod turns;
 
 use std::collections::{BTreeMap, HashMap};
@@ -18,6 +19,7 @@ use berth_hub::Backoff;
 use prometheus::IntCounter;
 use tokio::sync::Notify;
 
+pub use self::rest::rest_after;
 use self::turns::Turns;
 
 /// The first wait after a failure. It doubles with each failure that follows.
@@ -56,7 +58,7 @@ pub enum Next {
         /// When to work on the key again at the earliest, although it is woken.
         pause: Option<Instant>,
     },
-    /// Nothing is due now, and the work took much time of the processor.
+    /// Nothing is due now, and the key rests: the work on it is costly, or what wakes it comes in bursts.
     Rests {
         /// When to work on the key again at the latest.
         again: Option<Instant>,
@@ -98,6 +100,29 @@ struct State {
     failures: u32,
     /// The time of the first of these failures.
     failing: Option<Instant>,
+}
+
+// === impl Next ===
+
+impl Next {
+    /// Nothing is due until something changes.
+    pub const SETTLED: Self = Self::again(None);
+
+    /// Nothing is due until something changes, or until this time.
+    pub const fn again(again: Option<Instant>) -> Self {
+        Self::Settled { again, pause: None }
+    }
+
+    /// As [`Self::again`]. From `now` on the key rests for so long.
+    pub fn rests(again: Option<Instant>, rest: Option<Duration>, now: Instant) -> Self {
+        match rest {
+            Some(rest) => Self::Rests {
+                again,
+                until: now + rest,
+            },
+            None => Self::again(again),
+        }
+    }
 }
 
 // === impl Queue ===

@@ -14,7 +14,6 @@ use crate::kinds::{self, Kind, Lists};
 use crate::object::{PartialObject, Renewal};
 use crate::remaining::remaining;
 use crate::view::Key;
-use crate::work::SETTLED;
 use crate::world::Lifecycle;
 use berth_api::plan::{Action, Event, Write, WriteFailure};
 use berth_lifecycle_core::cluster_plan::ClusterPlan;
@@ -35,7 +34,7 @@ const WHOLE_AGAIN: Duration = Duration::from_secs(30);
 /// Works on a cluster: collects facts, decides and writes until nothing is due.
 pub(crate) async fn reconcile(on: &Handle<Lifecycle>, key: &Key, name: &str) -> Next {
     if !on.change(|world, _| world.begin(key, name)) {
-        return SETTLED;
+        return Next::SETTLED;
     }
     let hub = on.writer(0);
     let round = Round { on, hub, key, name };
@@ -62,7 +61,7 @@ impl Round<'_> {
     async fn settle(&self) -> Next {
         for _ in 0..ROUNDS {
             if !self.has_turn() {
-                return SETTLED;
+                return Next::SETTLED;
             }
             let (plan, whole) = self.plan(now()).await;
             if plan.writes.iter().any(sets_unknown) && !self.is_silent().await {
@@ -81,7 +80,7 @@ impl Round<'_> {
                 self.on.world().metrics().expired();
             }
             match outcome {
-                WriteOutcome::Nothing => return Next::Settled { again, pause: None },
+                WriteOutcome::Nothing => return Next::again(again),
                 WriteOutcome::Written => {}
                 WriteOutcome::Failed(failures) if self.makes_room(&failures).await => {}
                 WriteOutcome::Failed(failures) => {

@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 
 use crate::kinds;
 use crate::view::read_request;
-use crate::work::SETTLED;
 use crate::world::Lifecycle;
 use berth_lifecycle_core::automatic;
 use berth_lifecycle_core::csrs::{CheckedRequest, Decision, reasons};
@@ -28,11 +27,11 @@ pub(crate) async fn reconcile(on: &Handle<Lifecycle>, name: &str) -> Next {
     for _ in 0..ROUNDS {
         let is_kept = on.world().view().request(name).map(|it| it.is_some());
         let read = match is_kept {
-            None => return SETTLED,
+            None => return Next::SETTLED,
             Some(true) => None,
             Some(false) => match read(on, name).await {
                 Ok(Some(request)) => Some(request),
-                Ok(None) => return SETTLED,
+                Ok(None) => return Next::SETTLED,
                 Err(wait) => return Next::Failed { wait },
             },
         };
@@ -95,7 +94,7 @@ pub(crate) async fn reconcile(on: &Handle<Lifecycle>, name: &str) -> Next {
                     WriteOutcome::Failed(failures) => failed(&failures),
                     WriteOutcome::Nothing | WriteOutcome::Written => {
                         on.world().metrics().request_decided("approved");
-                        SETTLED
+                        Next::SETTLED
                     }
                 };
             }
@@ -115,7 +114,7 @@ pub(crate) async fn reconcile(on: &Handle<Lifecycle>, name: &str) -> Next {
                 }
                 // The authorizer may lag behind, so ask again later.
                 let again = (reason == reasons::RENEWAL_FORBIDDEN).then(|| now().instant + AGAIN);
-                return Next::Settled { again, pause: None };
+                return Next::again(again);
             }
             Decision::Unlabel { write, kept } => {
                 return match on.carry_out(vec![*write]).await {
@@ -131,19 +130,16 @@ pub(crate) async fn reconcile(on: &Handle<Lifecycle>, name: &str) -> Next {
                             on.world().metrics().request_decided("label_kept");
                             on.tell(0, &kept, &regarding);
                         }
-                        Next::Settled {
-                            again: Some(now().instant + FORBIDDEN_AGAIN),
-                            pause: None,
-                        }
+                        Next::again(Some(now().instant + FORBIDDEN_AGAIN))
                     }
                     WriteOutcome::Failed(failures) => failed(&failures),
                     WriteOutcome::Nothing | WriteOutcome::Written => {
                         on.world().metrics().request_decided("label_removed");
-                        SETTLED
+                        Next::SETTLED
                     }
                 };
             }
-            Decision::Wait | Decision::Ignore => return SETTLED,
+            Decision::Wait | Decision::Ignore => return Next::SETTLED,
         }
     }
     Next::Failed { wait: None }

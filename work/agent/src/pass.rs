@@ -216,5 +216,5 @@ impl Sender<'_> {
 }
 
 fn settled(again: Option<Instant>) -> queue::Next {
-    queue::Next::Settled { again, pause: None }
+    queue::Next::again(again)
 }

@@ -157,10 +157,7 @@ impl World for Agent {
             Key::Applied(name) => removal::reconcile(on, name).await,
             Key::Table => {
                 table::update(on);
-                Next::Settled {
-                    again: None,
-                    pause: None,
-                }
+                Next::SETTLED
             }
         }
     }

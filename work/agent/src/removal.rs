@@ -104,5 +104,5 @@ async fn remove(on: &Handle<Agent>, name: &Arc<str>, applied: &AppliedManifestWo
 }
 
 fn settled(again: Option<Instant>) -> Next {
-    Next::Settled { again, pause: None }
+    Next::again(again)
 }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use berth_api::plan::{Action, Target, Write, WriteFailure};
 use berth_api::text::shorten;
-use berth_reconcile::queue::Next;
+use berth_reconcile::queue::{Next, rest_after};
 use berth_reconcile::{Handle, ROUNDS, Refusal, WriteOutcome, failed, never_settled, now};
 use berth_work_replicas::{Change, Digest, FailedChange, ReplicaSet, Work};
 use jiff::Timestamp;
@@ -20,10 +20,7 @@ const AT_ONCE: usize = 256;
 /// Bytes of manifests that are written at the same time.
 const BYTES_AT_ONCE: usize = 4 << 20;
 
-/// A decision that takes longer is costly: the replica set rests after it.
-const COSTLY: Duration = Duration::from_millis(5);
-
-/// How many times as long as a costly decision took, the replica set rests: then it takes a tenth of a processor, however often its
+/// How many times as long as a costly decision took, the replica set rests ([`rest_after`]): then it takes a tenth of a processor, however often its
 /// ManifestWorks change.
 const REST: u32 = 10;
 
@@ -79,8 +76,7 @@ pub(super) async fn reconcile(on: &Handle<Works>, key: &Key, at: &Place) -> Next
                 return failed(&refused);
             }
             let pause = has_written.then_some(PAUSE);
-            let rest = (took >= COSTLY).then(|| took.saturating_mul(REST));
-            return settled(due.next, pause.max(rest));
+            return settled(due.next, pause.max(rest_after(took, REST)));
         }
         has_written = true;
         rounds = rounds.max(ROUNDS + 2 * due.changes / due.at_once);
@@ -96,13 +92,7 @@ fn settled(next: Option<Timestamp>, rest: Option<Duration>) -> Next {
         let wait = Duration::try_from(next.duration_since(now.wall)).unwrap_or_default();
         now.instant + wait.min(LONGEST_TIMER)
     });
-    match rest {
-        Some(rest) => Next::Rests {
-            again,
-            until: now.instant + rest,
-        },
-        None => Next::Settled { again, pause: None },
-    }
+    Next::rests(again, rest, now.instant)
 }
 
 /// Decides what is due.

@@ -2,10 +2,7 @@
 
 use super::*;
 
-const SETTLED: Next = Next::Settled {
-    again: None,
-    pause: None,
-};
+const SETTLED: Next = Next::SETTLED;
 
 fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
