@@ -4,7 +4,7 @@ mod configuring;
 mod deploying;
 mod hub;
 mod installing;
-mod killed;
+mod interrupted;
 mod permitting;
 mod process;
 mod requesting;

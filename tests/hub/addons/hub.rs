@@ -96,6 +96,11 @@ impl Hub {
 
     /// Starts a controller with this grace.
     pub async fn start_with(&self, grace: Grace) -> Reconcilers {
+        self.start_as(self.account().await, grace)
+    }
+
+    /// As [`Self::start_with`], with the account of this kubeconfig.
+    pub fn start_as(&self, account: PathBuf, grace: Grace) -> Reconcilers {
         let make = |registry: &_| {
             let common = berth_reconcile::Metrics::new(registry).unwrap();
             let metrics = Metrics::beside(registry, common).unwrap();
@@ -105,7 +110,7 @@ impl Hub {
             };
             controller(settings, metrics)
         };
-        Reconcilers::start(self.account().await, make)
+        Reconcilers::start(account, make)
     }
 
     /// The kubeconfig of the controller's account.

@@ -194,8 +194,11 @@ async fn a_cluster_that_is_not_accepted_loses_its_permissions() {
     hub.patch(&path, json!({"spec": {"hubAcceptsClient": false}}))
         .await;
     hub.binds(one, &[]).await;
-    hub.condition(one, "a", "RegistrationApplied", "False SetPermissionFailed")
+    let pending = "False PermissionConfigPending";
+    let why = hub
+        .condition(one, "a", "RegistrationApplied", pending)
         .await;
+    assert!(why.contains("is not accepted"), "{why}");
     hub.patch(&path, json!({"spec": {"hubAcceptsClient": true}}))
         .await;
     hub.binds(one, &bound).await;

@@ -102,12 +102,10 @@ async fn killed_a_hundred_times_it_ends_in_the_same_objects() {
     let lent = hub.reconcilers.lent();
     let mut reconcilers = std::mem::replace(&mut hub.reconcilers, lent);
     let kills = async {
-        let mut chance = 0x2545_f491_4f6c_dd1d_u64;
+        let mut chance = fastrand::Rng::with_seed(1);
         for _ in 0..KILLS {
-            chance ^= chance << 13;
-            chance ^= chance >> 7;
-            chance ^= chance << 17;
-            tokio::time::sleep(SHORTEST + Duration::from_micros(chance % 60_000)).await;
+            let more = Duration::from_micros(chance.u64(..60_000));
+            tokio::time::sleep(SHORTEST + more).await;
             reconcilers.kill().await;
             reconcilers = reconcile(&hub.cluster, config()).await;
         }

@@ -1,4 +1,4 @@
-//! The controller is killed at any step of what add-ons go through: its successors reach the same objects.
+//! The controller is killed, or the hub away, at any step of what add-ons go through: it ends in the same objects.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -6,6 +6,7 @@ use std::time::Duration;
 use berth_addons::Grace;
 use berth_certs::issue::Authority;
 use berth_testkit::cluster::{AsAdmin, Person};
+use berth_testkit::line::{Line, State};
 use berth_testkit::{eventually, when};
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -19,6 +20,9 @@ use crate::lifecycle::killed::forget;
 
 /// The number of kills.
 const KILLS: u64 = 200;
+
+/// The number of times that the hub is away.
+const OUTAGES: u64 = 20;
 
 /// The shortest life. No life is long enough to do everything; in most of them something is done.
 const SHORTEST: Duration = Duration::from_millis(40);
@@ -192,28 +196,19 @@ impl Rounds {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn killed_two_hundred_times_it_ends_in_the_same_objects() {
-    let rounds = Rounds::begin().await;
-    let mut managing = rounds.hub.start_with(GRACE).await;
-    rounds.grant().await;
-    let calm = [rounds.round(0, None).await, rounds.round(1, None).await];
+/// Has the add-on go through rounds while `interrupt` interrupts the controller, and through one after that. Each has the objects of `calm`.
+/// Returns also the number of rounds that began before.
+async fn interrupted<T>(
+    rounds: &Rounds,
+    calm: &[Value; 2],
+    interrupt: impl Future<Output = T>,
+) -> (T, usize) {
     let stays = rounds.uid().await;
-    managing.stop().await;
-
     let over = AtomicBool::new(false);
-    let kills = async {
-        let mut chance = 0x2545_f491_4f6c_dd1d_u64;
-        for _ in 0..KILLS {
-            chance ^= chance << 13;
-            chance ^= chance >> 7;
-            chance ^= chance << 17;
-            let mut managing = rounds.hub.start_with(GRACE).await;
-            tokio::time::sleep(SHORTEST + Duration::from_micros(chance % DIFFERENCE)).await;
-            managing.kill().await;
-        }
+    let interrupts = async {
+        let result = interrupt.await;
         over.store(true, Ordering::Relaxed);
-        rounds.hub.start_with(GRACE).await
+        result
     };
     let lives = async {
         let mut number = 0;
@@ -221,9 +216,53 @@ async fn killed_two_hundred_times_it_ends_in_the_same_objects() {
             rounds.round(number, Some(&calm[number % 2])).await;
             number += 1;
         }
+        rounds.round(number, Some(&calm[number % 2])).await;
         number
     };
-    let (_managing, lived) = tokio::join!(kills, lives);
-    assert!(lived > 1, "no life did anything");
+    let (result, lived) = tokio::join!(interrupts, lives);
     assert_eq!(rounds.uid().await, stays);
+    (result, lived)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn killed_two_hundred_times_it_ends_in_the_same_objects() {
+    let rounds = Rounds::begin().await;
+    let mut managing = rounds.hub.start_with(GRACE).await;
+    rounds.grant().await;
+    let calm = [rounds.round(0, None).await, rounds.round(1, None).await];
+    managing.stop().await;
+    let kills = async {
+        let mut chance = fastrand::Rng::with_seed(1);
+        for _ in 0..KILLS {
+            let mut managing = rounds.hub.start_with(GRACE).await;
+            let more = Duration::from_micros(chance.u64(..DIFFERENCE));
+            tokio::time::sleep(SHORTEST + more).await;
+            managing.kill().await;
+        }
+        rounds.hub.start_with(GRACE).await
+    };
+    let (_managing, lived) = interrupted(&rounds, &calm, kills).await;
+    assert!(lived > 1, "no life did anything");
+}
+
+/// Its agents are away meanwhile, too: they report after the hub has come back.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn while_the_hub_comes_and_goes_it_ends_in_the_same_objects() {
+    let rounds = Rounds::begin().await;
+    let line = Line::to(&rounds.hub.cluster).await;
+    let account = line.kubeconfig(&rounds.hub.account().await);
+    let _managing = rounds.hub.start_as(account, GRACE);
+    rounds.grant().await;
+    let calm = [rounds.round(0, None).await, rounds.round(1, None).await];
+    let outages = async {
+        let mut chance = fastrand::Rng::with_seed(2);
+        for _ in 0..OUTAGES {
+            let up = Duration::from_millis(100 + chance.u64(..400));
+            tokio::time::sleep(up).await;
+            line.is(State::Down);
+            tokio::time::sleep(Duration::from_millis(chance.u64(..200))).await;
+            line.is(State::Up);
+        }
+    };
+    interrupted(&rounds, &calm, outages).await;
 }
