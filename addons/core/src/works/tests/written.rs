@@ -114,7 +114,7 @@ fn only_what_differs_is_written() {
     let body = with(|work| work.spec.workload.manifests.clear());
     let spec = json!({
         "deleteOption": null,
-        "manifestConfigs": [],
+        "manifestConfigs": null,
         "workload": {"manifests": [config_map("a", 1).object]},
     });
     assert_eq!(body["spec"], spec);
