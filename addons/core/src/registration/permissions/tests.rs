@@ -1,5 +1,7 @@
 //! RoleBindings of add-ons. Numbers are those of OCM's scenarios.
 
+mod stored;
+
 use berth_api::addon::{AddOnTemplateSpec, RegistrationConfig};
 use k8s_openapi::api::rbac::v1::RoleBinding;
 use serde_json::{Value, json};
