@@ -1,5 +1,6 @@
 //! The checks: plain functions of the facts, one file for each group.
 
+mod addons;
 mod agent_roles;
 mod certificates;
 mod clusters;
@@ -36,6 +37,7 @@ pub(crate) fn check(facts: &Facts) -> Vec<Finding> {
         sets::check,
         clusters::check,
         requests::check,
+        addons::check,
     ] {
         findings.extend(group(facts));
     }
@@ -52,16 +54,23 @@ pub(crate) fn check(facts: &Facts) -> Vec<Finding> {
     findings
 }
 
+/// The most names of a list that are shown.
+pub(super) const SHOWN: usize = 5;
+
 /// Formats the first few names, in quotes, and the number of the others.
 fn some(names: &[&str]) -> String {
-    const SHOWN: usize = 5;
+    some_of(names, names.len())
+}
+
+/// As [`some`], of `count` names, of which these are the first ones.
+fn some_of(names: &[&str], count: usize) -> String {
     let shown: Vec<String> = names
         .iter()
         .take(SHOWN)
         .map(|name| format!("{name:?}"))
         .collect();
     let shown = shown.join(", ");
-    match names.len().saturating_sub(SHOWN) {
+    match count.saturating_sub(SHOWN) {
         0 => shown,
         more => format!("{shown} and {more} more"),
     }

@@ -100,6 +100,17 @@ pub(crate) struct Pending {
     pub(crate) may_renew: Option<Fact<bool>>,
 }
 
+/// The add-ons that are in trouble, by name and state (`failed` or `unavailable`).
+pub(crate) type TroubledAddOns = BTreeMap<(String, &'static str), OnClusters>;
+
+/// The clusters on which an add-on is in a state.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct OnClusters {
+    pub(crate) count: usize,
+    /// The first of them: as many as are shown.
+    pub(crate) first: Vec<String>,
+}
+
 /// The facts that the checks use.
 #[derive(Clone, Debug)]
 pub(crate) struct Facts {
@@ -136,6 +147,7 @@ pub(crate) struct Facts {
     pub(crate) sets: Fact<Vec<Item<ManagedClusterSet>>>,
     pub(crate) bindings: Fact<Vec<Item<ManagedClusterSetBinding>>>,
     pub(crate) requests: Fact<Vec<Pending>>,
+    pub(crate) addons: Fact<TroubledAddOns>,
 }
 
 // === impl Unread ===

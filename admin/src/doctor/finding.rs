@@ -28,6 +28,7 @@ pub(crate) enum Check {
     AcceptedClusters,
     CertificateRequests,
     UnknownClusters,
+    AddOns,
 }
 
 /// The severity of a finding.
@@ -70,7 +71,7 @@ pub(crate) struct Finding {
 // === impl Check ===
 
 impl Check {
-    pub(crate) const ALL: [Self; 20] = [
+    pub(crate) const ALL: [Self; 21] = [
         Self::Crds,
         Self::Registrations,
         Self::Policies,
@@ -91,6 +92,7 @@ impl Check {
         Self::AcceptedClusters,
         Self::CertificateRequests,
         Self::UnknownClusters,
+        Self::AddOns,
     ];
 
     /// Returns the name of the check in the output.
@@ -116,6 +118,7 @@ impl Check {
             Self::AcceptedClusters => "accepted-clusters",
             Self::CertificateRequests => "certificate-requests",
             Self::UnknownClusters => "unknown-clusters",
+            Self::AddOns => "add-ons",
         }
     }
 
@@ -144,6 +147,7 @@ impl Check {
             Self::AcceptedClusters => "all accepted clusters are set up",
             Self::CertificateRequests => "no accepted cluster's agent waits for a certificate",
             Self::UnknownClusters => "the agents of all accepted clusters send heartbeats",
+            Self::AddOns => "no add-on has failed, or is reported as unavailable",
         }
     }
 

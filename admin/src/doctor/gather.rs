@@ -3,6 +3,7 @@
 //! Each read has a timeout. A missing permission is a fact as well.
 
 mod accounts;
+mod addons;
 mod policies;
 mod registered;
 
@@ -64,6 +65,7 @@ pub(super) async fn gather(
         list::<ManagedClusterSetBinding>(hub, BINDINGS),
         requests(hub),
         agent_roles(hub),
+        addons::troubled(hub),
     );
     let (
         crds,
@@ -80,6 +82,7 @@ pub(super) async fn gather(
         bindings,
         requests,
         agent_roles,
+        addons,
     ) = everything;
     registered::of_conversions(hub, &crds, namespace, &mut registrations).await;
     let facts = Facts {
@@ -105,6 +108,7 @@ pub(super) async fn gather(
         sets,
         bindings,
         requests,
+        addons,
     };
     if facts.crds.values().all(|crd| *crd == Ok(None)) {
         return Err(CommandError::NoHub {

@@ -67,8 +67,15 @@ impl OnCluster {
     /// # Errors
     /// It cannot be read.
     pub fn read(json: &str) -> Result<Self, serde_json::Error> {
-        let value: Value = serde_json::from_str(json)?;
-        let object = lenient::with_conditions::<ManagedClusterAddOn>(&value)?.object;
+        Self::of(&serde_json::from_str(json)?)
+    }
+
+    /// As [`Self::read`].
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn of(value: &Value) -> Result<Self, serde_json::Error> {
+        let object = lenient::with_conditions::<ManagedClusterAddOn>(value)?.object;
         let metadata = object.metadata;
         let status = object.status.unwrap_or_default();
         let mut annotations = metadata.annotations.unwrap_or_default();

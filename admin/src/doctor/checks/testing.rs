@@ -180,6 +180,7 @@ fn read() -> Facts {
         .into()),
         bindings: Ok(Vec::new()),
         requests: Ok(Vec::new()),
+        addons: Ok(BTreeMap::new()),
     }
 }
 
