@@ -154,10 +154,10 @@ impl View {
         };
         let stored = |namespace: &str| self.bindings.within(name, namespace);
         let missing = match granted(name, &agent, stored) {
-            Granted::NoSubject => return deploy::Permissions::Pending,
+            Granted::NoSubject => return deploy::Permissions::Pending(deploy::NO_SUBJECT),
             Granted::All => Vec::new(),
             Granted::Missing(_) if !self.is_accepted(cluster) => {
-                return deploy::Permissions::Failed(NOT_ACCEPTED);
+                return deploy::Permissions::Pending(NOT_ACCEPTED);
             }
             Granted::Missing(namespaces) => namespaces,
         };
@@ -180,7 +180,7 @@ impl View {
         match fault.map(String::as_str).or(said) {
             Some(why) => deploy::Permissions::Failed(why),
             None if missing.is_empty() => deploy::Permissions::Applied,
-            None => deploy::Permissions::Pending,
+            None => deploy::Permissions::Pending(deploy::NO_SUBJECT),
         }
     }
 

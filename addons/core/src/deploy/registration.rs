@@ -18,13 +18,16 @@ use crate::writes::{self, ON_CLUSTER};
 /// The beginning of the message of a condition with the reason `SetPermissionFailed`.
 pub const NOT_PERMITTED: &str = "Failed to set permission for hub agent: ";
 
+/// The message while it is not known as whom the agents act, in OCM's words.
+pub const NO_SUBJECT: &str = "registration subject not ready";
+
 /// Whether the agents of a cluster have the permissions that the template asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Permissions<'a> {
     /// They have, or it asks for none.
     Applied,
-    /// It is not known yet as whom the agents act.
-    Pending,
+    /// They get them once something else has happened: [`NO_SUBJECT`], or another text for users.
+    Pending(&'a str),
     /// They cannot be given; the text is for users.
     Failed(&'a str),
 }
@@ -49,10 +52,7 @@ pub(super) fn write(
             (TRUE, addon::SET_PERMISSION_APPLIED),
             "Registration of the addon agent is configured".to_owned(),
         ),
-        Permissions::Pending => (
-            (FALSE, addon::PERMISSION_CONFIG_PENDING),
-            "registration subject not ready".to_owned(),
-        ),
+        Permissions::Pending(why) => ((FALSE, addon::PERMISSION_CONFIG_PENDING), why.to_owned()),
         Permissions::Failed(why) => (
             (FALSE, addon::SET_PERMISSION_FAILED),
             format!("{NOT_PERMITTED}{why}"),

@@ -281,7 +281,7 @@ fn permissions_are_part_of_the_registration() {
     let mut play = Play::new(&config_map()).registered();
     for (permissions, expected) in [
         (
-            Permissions::Pending,
+            Permissions::Pending(NO_SUBJECT),
             "False PermissionConfigPending: registration subject not ready",
         ),
         (

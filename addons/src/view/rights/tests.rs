@@ -79,7 +79,7 @@ fn the_permissions_of_a_cluster_stay_while_it_is_being_deleted_unless_it_is_deni
         assert_eq!(state(&view), deploy::Permissions::Applied, "{sentence}");
     }
     view.remove(Kind::Binding, &place("c1", &name));
-    assert_eq!(state(&view), deploy::Permissions::Failed(NOT_ACCEPTED));
+    assert_eq!(state(&view), deploy::Permissions::Pending(NOT_ACCEPTED));
 }
 
 #[test]
