@@ -27,6 +27,7 @@ mod kinds;
 mod metrics;
 mod pending;
 mod placements;
+mod rest;
 mod settings;
 mod tokens;
 mod view;

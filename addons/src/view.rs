@@ -61,6 +61,11 @@ pub(super) enum Due {
 // === impl View ===
 
 impl View {
+    /// The number of ClusterManagementAddOns.
+    pub(super) fn add_ons(&self) -> usize {
+        self.add_ons.len()
+    }
+
     pub(super) fn new(settings: Settings) -> Self {
         Self {
             settings,

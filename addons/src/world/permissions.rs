@@ -7,23 +7,20 @@ use berth_addons_core::facts::{add_on_of, binding};
 use berth_addons_core::registration::permissions;
 use berth_addons_core::registration::remedies;
 use berth_api::plan::{Action, Write};
-use berth_reconcile::queue::{Next, rest_after};
+use berth_reconcile::queue::Next;
 use berth_reconcile::{Handle, WriteOutcome, failed, never_settled, now};
 
 use super::AddOns;
 use crate::bindings::Faults;
 use crate::keys::{Key, Place, place};
 use crate::kinds::Kind;
+use crate::rest::rest;
 
 /// Upper bound on the writes that are sent together: facts that change meanwhile count for the next ones.
 const WRITES_AT_ONCE: usize = 64;
 
 /// Upper bound on the steps of a reconcile: 10,000 clusters with several bindings each.
 const MOST_STEPS: usize = 1024;
-
-/// How many times as long as a costly decision took, the permissions of an add-on rest ([`rest_after`]): then it takes little of a processor, however
-/// often its ManagedClusterAddOns change.
-const REST: u32 = 30;
 
 /// Works on the permissions of an add-on until nothing is due, or what is due is refused.
 pub(super) async fn reconcile(on: &Handle<AddOns>, key: &Key, add_on: &str) -> Next {
@@ -32,24 +29,26 @@ pub(super) async fn reconcile(on: &Handle<AddOns>, key: &Key, add_on: &str) -> N
     on.world().view.bindings.forget_others(add_on);
     for _ in 0..MOST_STEPS {
         let begun = Instant::now();
-        let (mut writes, wanted) = {
+        let (mut writes, wanted, pause) = {
             let world = on.world();
             if !world.knows_bindings() {
                 return Next::SETTLED;
             }
-            let Some((found, stored)) = world.view.decide_permissions(add_on) else {
-                return settled(begun.elapsed());
+            let found = world.view.decide_permissions(add_on);
+            let pause = |begun: Instant| rest(begun.elapsed(), world.view.add_ons());
+            let Some((found, stored)) = found else {
+                return rests(pause(begun));
             };
             faults.of_clusters = found.faults.iter().cloned().collect();
-            (permissions::writes(&found, &stored), found.wanted)
+            let writes = permissions::writes(&found, &stored);
+            (writes, found.wanted, pause(begun))
         };
-        let took = begun.elapsed();
         writes.retain(|it| !faults.of_bindings.contains_key(&at(it)));
         writes.truncate(WRITES_AT_ONCE);
         if writes.is_empty() {
             on.change(|world, wakes| wakes.extend(world.view.set_faults(add_on, faults)));
             return if refused.is_empty() {
-                settled(took)
+                rests(pause)
             } else {
                 failed(&refused)
             };
@@ -118,6 +117,6 @@ fn at(write: &Write) -> Place {
     )
 }
 
-fn settled(took: Duration) -> Next {
-    Next::rests(None, rest_after(took, REST), now().instant)
+fn rests(pause: Duration) -> Next {
+    Next::rests(None, Some(pause), now().instant)
 }

@@ -20,7 +20,7 @@ const AT_ONCE: usize = 256;
 /// Bytes of manifests that are written at the same time.
 const BYTES_AT_ONCE: usize = 4 << 20;
 
-/// How many times as long as a costly decision took, the replica set rests ([`rest_after`]): then it takes a tenth of a processor, however often its
+/// How many times as long as a decision took, the replica set rests ([`rest_after`]): then it takes a tenth of a processor, however often its
 /// ManifestWorks change.
 const REST: u32 = 10;
 
@@ -76,7 +76,8 @@ pub(super) async fn reconcile(on: &Handle<Works>, key: &Key, at: &Place) -> Next
                 return failed(&refused);
             }
             let pause = has_written.then_some(PAUSE);
-            return settled(due.next, pause.max(rest_after(took, REST)));
+            let rest = rest_after(took, REST);
+            return settled(due.next, Some(rest.max(pause.unwrap_or_default())));
         }
         has_written = true;
         rounds = rounds.max(ROUNDS + 2 * due.changes / due.at_once);
