@@ -15,21 +15,23 @@ use super::world::{AddOns, LONGEST_TIMER};
 pub(super) async fn reconcile(on: &Handle<AddOns>, key: &Key, name: &str) -> Next {
     let mut rounds = ROUNDS;
     let mut round = 0;
+    let mut took = Duration::ZERO;
     while round < rounds {
-        let (decision, pause) = {
+        let (decision, add_ons) = {
             let mut world = on.world();
             if !world.is_ready() {
                 return Next::SETTLED;
             }
             let begun = Instant::now();
             let decision = world.view.decide(name, now());
-            (decision, rest(begun.elapsed(), world.view.add_ons()))
+            took += begun.elapsed();
+            (decision, world.view.add_ons())
         };
         let Some(decision) = decision else {
             return Next::SETTLED;
         };
         match on.carry_out(decision.writes).await {
-            WriteOutcome::Nothing => return rests(decision.next, pause),
+            WriteOutcome::Nothing => return rests(decision.next, rest(took, add_ons)),
             WriteOutcome::Written => {}
             WriteOutcome::Failed(failures) => return failed(&failures),
         }

@@ -27,28 +27,30 @@ pub(super) async fn reconcile(on: &Handle<AddOns>, key: &Key, add_on: &str) -> N
     let mut faults = Faults::default();
     let mut refused = Vec::new();
     on.world().view.bindings.forget_others(add_on);
+    let mut took = Duration::ZERO;
     for _ in 0..MOST_STEPS {
-        let begun = Instant::now();
-        let (mut writes, wanted, pause) = {
+        let (mut writes, wanted, add_ons) = {
             let world = on.world();
             if !world.knows_bindings() {
                 return Next::SETTLED;
             }
+            let begun = Instant::now();
             let found = world.view.decide_permissions(add_on);
-            let pause = |begun: Instant| rest(begun.elapsed(), world.view.add_ons());
-            let Some((found, stored)) = found else {
-                return rests(pause(begun));
+            let due = found.map(|(found, stored)| (permissions::writes(&found, &stored), found));
+            took += begun.elapsed();
+            let add_ons = world.view.add_ons();
+            let Some((writes, found)) = due else {
+                return rests(rest(took, add_ons));
             };
-            faults.of_clusters = found.faults.iter().cloned().collect();
-            let writes = permissions::writes(&found, &stored);
-            (writes, found.wanted, pause(begun))
+            faults.of_clusters = found.faults.into_iter().collect();
+            (writes, found.wanted, add_ons)
         };
         writes.retain(|it| !faults.of_bindings.contains_key(&at(it)));
         writes.truncate(WRITES_AT_ONCE);
         if writes.is_empty() {
             on.change(|world, wakes| wakes.extend(world.view.set_faults(add_on, faults)));
             return if refused.is_empty() {
-                rests(pause)
+                rests(rest(took, add_ons))
             } else {
                 failed(&refused)
             };
