@@ -61,7 +61,7 @@ The checks and the permissions that they need: docs/doctor.md. Exit codes: 0 wit
 /// Check an installation, and print faults with their remedies
 ///
 /// Checks the hub from the API server's point of view: CRDs, registrations and policies, the certificates and endpoints of the
-/// webhooks, the rights of gate and controller, leftovers of OCM, sets, bindings and clusters. To check that the gate or its
+/// webhooks, the rights of gate and controller, leftovers of OCM, sets, bindings, clusters and add-ons. To check that the gate or its
 /// policies decide, it sends writes that they must refuse, as dry runs. Nothing is changed.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]

@@ -11,7 +11,7 @@ mod work;
 pub use add_on::AddOn;
 pub use binding::{add_on_of, binding};
 pub use cluster::Cluster;
-pub use on_cluster::OnCluster;
+pub use on_cluster::{NOT_ACCEPTED, OnCluster};
 pub use placed::{Placed, PlacedState, Selection, selection};
 pub use request::Request;
 pub use work::Work;

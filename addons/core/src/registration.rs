@@ -8,13 +8,11 @@ pub mod signing;
 mod subjects;
 mod templates;
 
+pub use crate::facts::NOT_ACCEPTED;
 pub use subjects::{
     CSR, TOKEN, account, default_groups, default_user, driver, registrations, subject_is_ready,
 };
 pub use templates::{Registered, registered};
-
-/// Why the agents of an add-on on a cluster have no rights.
-pub const NOT_ACCEPTED: &str = "the ManagedCluster is not accepted (spec.hubAcceptsClient)";
 
 /// The name of the reconciler of certificate requests, in metrics.
 pub const REQUESTS: &str = "addon-certificate-requests";

@@ -100,8 +100,17 @@ pub(crate) struct Pending {
     pub(crate) may_renew: Option<Fact<bool>>,
 }
 
-/// The add-ons that are in trouble, by name and state (`failed` or `unavailable`).
-pub(crate) type TroubledAddOns = BTreeMap<(String, &'static str), OnClusters>;
+/// The add-ons that are in trouble, by name.
+pub(crate) type TroubledAddOns = BTreeMap<(String, Trouble), OnClusters>;
+
+/// What is wrong with an add-on, the worst first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Trouble {
+    /// Its manifests, configs, hosting cluster, permissions or tokens.
+    Failed,
+    /// It is reported as not available.
+    Unavailable,
+}
 
 /// The clusters on which an add-on is in a state.
 #[derive(Clone, Debug, Default)]

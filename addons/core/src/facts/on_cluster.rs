@@ -11,6 +11,9 @@ use berth_api::{labels, lenient};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, OwnerReference};
 use serde_json::Value;
 
+/// Why the agents of an add-on on a cluster have no rights.
+pub const NOT_ACCEPTED: &str = "the ManagedCluster is not accepted (spec.hubAcceptsClient)";
+
 /// A ManagedClusterAddOn, as far as it decides: the add-on on one cluster.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct OnCluster {
@@ -67,15 +70,8 @@ impl OnCluster {
     /// # Errors
     /// It cannot be read.
     pub fn read(json: &str) -> Result<Self, serde_json::Error> {
-        Self::of(&serde_json::from_str(json)?)
-    }
-
-    /// As [`Self::read`].
-    ///
-    /// # Errors
-    /// It cannot be read.
-    pub fn of(value: &Value) -> Result<Self, serde_json::Error> {
-        let object = lenient::with_conditions::<ManagedClusterAddOn>(value)?.object;
+        let value: Value = serde_json::from_str(json)?;
+        let object = lenient::with_conditions::<ManagedClusterAddOn>(&value)?.object;
         let metadata = object.metadata;
         let status = object.status.unwrap_or_default();
         let mut annotations = metadata.annotations.unwrap_or_default();
@@ -115,7 +111,10 @@ impl OnCluster {
             _ => "unknown",
         };
         let is_failed = FAILURES.iter().any(|(type_, reason)| {
-            let is = |it: &Condition| it.status == FALSE && it.reason == *reason;
+            // A cluster that an admin denied has not failed.
+            let is = |it: &Condition| {
+                it.status == FALSE && it.reason == *reason && !it.message.ends_with(NOT_ACCEPTED)
+            };
             condition_of(&self.conditions, type_).is_some_and(is)
         });
         let besides = [(is_failed, "failed"), (self.is_deleting, "deleting")];
@@ -131,6 +130,16 @@ impl OnCluster {
             ..other.clone()
         };
         *self != other
+    }
+
+    /// Returns whether the objects differ in more than their version and conditions.
+    #[must_use]
+    pub fn differs_beyond_conditions(&self, other: &Self) -> bool {
+        let other = Self {
+            conditions: self.conditions.clone(),
+            ..other.clone()
+        };
+        self.differs(&other)
     }
 }
 
