@@ -87,8 +87,8 @@ async fn a_placement_that_is_created_again_loses_no_add_on() {
     let before = &clusters[..2];
     hub.place("p", before).await;
     let grace = Grace {
+        left: std::time::Duration::from_millis(1),
         missing: std::time::Duration::from_secs(600),
-        ..SHORT
     };
     let _managing = hub.start_with(grace).await;
     hub.install("a").await;

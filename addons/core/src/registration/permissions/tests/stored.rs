@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use berth_api::plan::{Action, Write};
 use k8s_openapi::api::rbac::v1::RoleBinding;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{OCM, agent, certificates, current, single, template, token};
 use crate::registration::permissions::{Agent, Granted, granted, permissions, writes};
@@ -91,7 +91,7 @@ fn what_is_written_suffices_and_is_written_once() {
                         let namespace = it.metadata.namespace.clone();
                         (
                             namespace,
-                            it.role_ref.name.clone(),
+                            (it.role_ref.kind.clone(), it.role_ref.name.clone()),
                             subjects.collect::<Vec<_>>(),
                         )
                     })
@@ -201,6 +201,4 @@ fn ten_thousand_clusters_have_a_binding_each_and_share_one() {
         1,
         "the others are not touched"
     );
-    let bytes = json!(subjects).to_string().len();
-    assert!(bytes < 1024, "{bytes}");
 }
