@@ -283,7 +283,7 @@ pub mod addon {
     pub const SET_PERMISSION_APPLIED: &str = "SetPermissionApplied";
     /// Reason of [`REGISTRATION_APPLIED`]: false, the hub cannot give the permissions.
     pub const SET_PERMISSION_FAILED: &str = "SetPermissionFailed";
-    /// Reason of [`REGISTRATION_APPLIED`]: false, the agent has not said yet as whom it acts, or the cluster is not accepted.
+    /// Reason of [`REGISTRATION_APPLIED`]: false, the agent has not said yet as whom it acts, the cluster is not accepted, or the RoleBindings are not written yet.
     pub const PERMISSION_CONFIG_PENDING: &str = "PermissionConfigPending";
 
     /// The agents of the add-on can ask for tokens of their service account. While it is true, its message has the uid of the

@@ -31,7 +31,7 @@ use crate::writes::{self, ON_CLUSTER};
 
 pub use made::{Made, Objects};
 pub use part::{Hosting, Part};
-pub use registration::{NO_SUBJECT, NOT_PERMITTED, Permissions};
+pub use registration::{NO_SUBJECT, NOT_BOUND, NOT_PERMITTED, Permissions};
 pub use source::{Source, source};
 
 /// The beginning of the message of an add-on that cannot be made.

@@ -21,12 +21,15 @@ pub const NOT_PERMITTED: &str = "Failed to set permission for hub agent: ";
 /// The message while it is not known as whom the agents act, in OCM's words.
 pub const NO_SUBJECT: &str = "registration subject not ready";
 
+/// The message while their RoleBindings are not written yet.
+pub const NOT_BOUND: &str = "the RoleBindings of the addon agent are not written yet";
+
 /// Whether the agents of a cluster have the permissions that the template asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Permissions<'a> {
     /// They have, or it asks for none.
     Applied,
-    /// They get them once something else has happened: [`NO_SUBJECT`], or another text for users.
+    /// They get them once something else has happened: [`NO_SUBJECT`], [`NOT_BOUND`], or another text for users.
     Pending(&'a str),
     /// They cannot be given; the text is for users.
     Failed(&'a str),
