@@ -25,7 +25,7 @@ pub(super) async fn reconcile(on: &Handle<AddOns>, key: &Key, name: &str) -> Nex
             let begun = Instant::now();
             let decision = world.view.decide(name, now());
             took += begun.elapsed();
-            (decision, world.view.add_ons())
+            (decision, world.view.managed_add_ons())
         };
         let Some(decision) = decision else {
             return Next::SETTLED;

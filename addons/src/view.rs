@@ -61,9 +61,9 @@ pub(super) enum Due {
 // === impl View ===
 
 impl View {
-    /// The number of ClusterManagementAddOns.
-    pub(super) fn add_ons(&self) -> usize {
-        self.add_ons.len()
+    /// The number of ClusterManagementAddOns whose life cycle is the hub's.
+    pub(super) fn managed_add_ons(&self) -> usize {
+        self.add_ons.values().filter(|it| it.is_managed).count()
     }
 
     pub(super) fn new(settings: Settings) -> Self {
@@ -107,13 +107,18 @@ impl View {
             Fact::OnCluster(on) => {
                 let was_unreadable = self.unreadable.remove(at);
                 let all = self.on_clusters.entry(at.1.clone()).or_default();
-                let differs = all.get(&at.0).is_none_or(|old| old.differs(&on));
+                let old = all.get(&at.0);
+                let differs = old.is_none_or(|old| old.differs(&on));
+                let has_other_rights = old.is_none_or(|old| old.differs_beyond_conditions(&on));
                 all.insert(at.0.clone(), *on);
+                let mut keys = Vec::new();
                 if differs || was_unreadable {
-                    vec![Key::AddOn(at.1.clone()), Key::OnCluster(at.clone())]
-                } else {
-                    Vec::new()
+                    keys.extend([Key::AddOn(at.1.clone()), Key::OnCluster(at.clone())]);
                 }
+                if has_other_rights || was_unreadable {
+                    keys.push(Key::Permissions(at.1.clone()));
+                }
+                keys
             }
             Fact::DeploymentConfig(config) => {
                 let is_new = self
@@ -159,7 +164,12 @@ impl View {
                         self.on_clusters.remove(&at.1);
                     }
                 }
-                vec![Key::AddOn(at.1.clone()), Key::OnCluster(at.clone())]
+                let name = || at.1.clone();
+                vec![
+                    Key::AddOn(name()),
+                    Key::OnCluster(at.clone()),
+                    Key::Permissions(name()),
+                ]
             }
             Kind::DeploymentConfig => {
                 let is_new = self.configs.set_deployment_config(&at.0, &at.1, None);

@@ -20,7 +20,8 @@ use crate::keys::{Key, Place, place};
 use crate::kinds::Kind;
 
 impl View {
-    /// Adds the keys of certificates, permissions and tokens to those that a change of this kind concerns.
+    /// Adds the keys of certificates, permissions and tokens to those that a change of this kind concerns. Those of the permissions that a
+    /// ManagedClusterAddOn concerns are there: its conditions, which change often, concern none.
     pub(crate) fn with_rights(&self, kind: Kind, mut keys: Vec<Key>) -> Vec<Key> {
         if !matches!(
             kind,
@@ -32,14 +33,16 @@ impl View {
         for key in &keys {
             match key {
                 Key::AddOn(name) => {
-                    more.insert(Key::Permissions(name.clone()));
+                    if kind != Kind::OnCluster {
+                        more.insert(Key::Permissions(name.clone()));
+                    }
                     if matches!(kind, Kind::AddOn | Kind::Template) {
                         let requests = self.requests.of_add_on(name);
                         more.extend(requests.cloned().map(Key::Request));
                     }
                 }
                 Key::OnCluster(at) => {
-                    if self.on(at).is_some() {
+                    if kind != Kind::OnCluster && self.on(at).is_some() {
                         more.insert(Key::Permissions(at.1.clone()));
                     }
                     more.extend(self.requests.of(at).cloned().map(Key::Request));
@@ -180,7 +183,7 @@ impl View {
         match fault.map(String::as_str).or(said) {
             Some(why) => deploy::Permissions::Failed(why),
             None if missing.is_empty() => deploy::Permissions::Applied,
-            None => deploy::Permissions::Pending(deploy::NO_SUBJECT),
+            None => deploy::Permissions::Pending(deploy::NOT_BOUND),
         }
     }
 

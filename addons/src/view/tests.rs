@@ -30,6 +30,13 @@ fn add_on() -> Value {
     })
 }
 
+/// As [`on`], with another condition.
+fn reported(cluster: &str, version: &str) -> Value {
+    let mut on = on(cluster, version);
+    on["status"]["conditions"][0]["reason"] = json!("Other");
+    on
+}
+
 fn on(cluster: &str, version: &str) -> Value {
     json!({
         "apiVersion": "addon.open-cluster-management.io/v1beta1", "kind": "ManagedClusterAddOn",
@@ -179,6 +186,13 @@ fn a_change_wakes_what_it_concerns() {
             Kind::OnCluster,
             ("c2", "a"),
             on("c2", "2"),
+            vec!["a", "c2/a", "permissions of a"],
+        ),
+        (
+            "another condition",
+            Kind::OnCluster,
+            ("c2", "a"),
+            reported("c2", "3"),
             vec!["a", "c2/a"],
         ),
         ("a work", Kind::Work, ("c1", "w"), work("1"), vec!["c1/a"]),
@@ -224,7 +238,7 @@ fn a_change_wakes_what_it_concerns() {
     );
     assert_eq!(
         keys(view.remove(Kind::OnCluster, &place("c1", "a"))),
-        ["a", "c1/a"]
+        ["a", "c1/a", "permissions of a"]
     );
     assert_eq!(
         keys(view.remove(Kind::AddOn, &place("", "a"))),

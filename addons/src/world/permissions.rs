@@ -14,7 +14,7 @@ use super::AddOns;
 use crate::bindings::Faults;
 use crate::keys::{Key, Place, place};
 use crate::kinds::Kind;
-use crate::rest::rest;
+use crate::rest::rest_of_permissions;
 
 /// Upper bound on the writes that are sent together: facts that change meanwhile count for the next ones.
 const WRITES_AT_ONCE: usize = 64;
@@ -29,7 +29,7 @@ pub(super) async fn reconcile(on: &Handle<AddOns>, key: &Key, add_on: &str) -> N
     on.world().view.bindings.forget_others(add_on);
     let mut took = Duration::ZERO;
     for _ in 0..MOST_STEPS {
-        let (mut writes, wanted, add_ons) = {
+        let (mut writes, wanted) = {
             let world = on.world();
             if !world.knows_bindings() {
                 return Next::SETTLED;
@@ -38,19 +38,18 @@ pub(super) async fn reconcile(on: &Handle<AddOns>, key: &Key, add_on: &str) -> N
             let found = world.view.decide_permissions(add_on);
             let due = found.map(|(found, stored)| (permissions::writes(&found, &stored), found));
             took += begun.elapsed();
-            let add_ons = world.view.add_ons();
             let Some((writes, found)) = due else {
-                return rests(rest(took, add_ons));
+                return rests(took);
             };
             faults.of_clusters = found.faults.into_iter().collect();
-            (writes, found.wanted, add_ons)
+            (writes, found.wanted)
         };
         writes.retain(|it| !faults.of_bindings.contains_key(&at(it)));
         writes.truncate(WRITES_AT_ONCE);
         if writes.is_empty() {
             on.change(|world, wakes| wakes.extend(world.view.set_faults(add_on, faults)));
             return if refused.is_empty() {
-                rests(rest(took, add_ons))
+                rests(took)
             } else {
                 failed(&refused)
             };
@@ -119,6 +118,6 @@ fn at(write: &Write) -> Place {
     )
 }
 
-fn rests(pause: Duration) -> Next {
-    Next::rests(None, Some(pause), now().instant)
+fn rests(took: Duration) -> Next {
+    Next::rests(None, Some(rest_of_permissions(took)), now().instant)
 }

@@ -113,7 +113,7 @@ impl Next {
         Self::Settled { again, pause: None }
     }
 
-    /// As [`Self::again`]. From `now` on the key rests for so long.
+    /// As [`Self::again`], and the key rests for this time from `now` on.
     pub fn rests(again: Option<Instant>, rest: Option<Duration>, now: Instant) -> Self {
         match rest {
             Some(rest) => Self::Rests {

@@ -20,8 +20,8 @@ const AT_ONCE: usize = 256;
 /// Bytes of manifests that are written at the same time.
 const BYTES_AT_ONCE: usize = 4 << 20;
 
-/// How many times as long as a decision took, the replica set rests ([`rest_after`]): then it takes a tenth of a processor, however often its
-/// ManifestWorks change.
+/// How many times as long as a decision took, the replica set rests ([`rest_after`]): then it takes about a tenth of a processor, however
+/// often its ManifestWorks change.
 const REST: u32 = 10;
 
 /// How long a replica set rests after a write: agents report in bursts.
@@ -54,15 +54,14 @@ pub(super) async fn reconcile(on: &Handle<Works>, key: &Key, at: &Place) -> Next
     let mut has_written = false;
     let mut round = 0;
     while round < rounds {
-        let begun = Instant::now();
-        let due = {
+        let (due, took) = {
             let world = on.world();
             if !world.is_ready(key) {
                 return settled(None, None);
             }
-            due(&world, at, &failures)
+            let begun = Instant::now();
+            (due(&world, at, &failures), begun.elapsed())
         };
-        let took = begun.elapsed();
         let Some(due) = due else {
             return settled(None, None);
         };
@@ -75,9 +74,9 @@ pub(super) async fn reconcile(on: &Handle<Works>, key: &Key, at: &Place) -> Next
             if !refused.is_empty() {
                 return failed(&refused);
             }
-            let pause = has_written.then_some(PAUSE);
-            let rest = rest_after(took, REST);
-            return settled(due.next, Some(rest.max(pause.unwrap_or_default())));
+            let shortest = if has_written { PAUSE } else { Duration::ZERO };
+            let rest = rest_after(took, REST).max(shortest);
+            return settled(due.next, Some(rest));
         }
         has_written = true;
         rounds = rounds.max(ROUNDS + 2 * due.changes / due.at_once);

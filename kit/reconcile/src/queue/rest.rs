@@ -5,8 +5,8 @@ use std::time::Duration;
 /// No rest is longer: also a decision that took long because the processor had much else to do delays the next one no further.
 const LONGEST: Duration = Duration::from_secs(5);
 
-/// How long a key rests after a decision that took so long: `times` as long, at most 5 s. Then the key takes no more than that share of a
-/// processor, however often what it depends on changes. For `n` keys to take it together, `times` is multiplied by `n`.
+/// The rest of a key after a decision: `times` as long as the decision took, at most 5 s. Short of that, the key takes no larger share of a
+/// processor than one by `times`, however often what it depends on changes. For `n` keys to share it, `times` is multiplied by `n`.
 #[must_use]
 pub fn rest_after(took: Duration, times: u32) -> Duration {
     took.saturating_mul(times).min(LONGEST)
