@@ -1,12 +1,12 @@
 // What several screens have: states, failures, commands to copy, notes.
 import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { useRef } from "preact/hooks";
 import type { Failure, HubAnswer, Missing, State } from "./answers";
 import { ended } from "./api";
 import { change, params } from "./router";
 import { link } from "./stream";
 import { Ago } from "./time";
+import { useTyped } from "./typed";
 
 export const STATES: Record<State, [string, string]> = {
   pending: ["Pending", "waits for an admin of the hub to accept it"],
@@ -161,15 +161,10 @@ export function Crumb({ to, title }: { to: string; title: string }) {
 
 /** A text that the address keeps as q. */
 export function Filter({ label, hint }: { label: string; hint: string }) {
-  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
-  const changed = (event: Event) => {
-    const { value } = event.currentTarget as HTMLInputElement;
-    clearTimeout(timer.current);
-    timer.current = setTimeout(() => change({ q: value }), 150);
-  };
+  const typed = useTyped(params.value.get("q") ?? "", (q) => change({ q }));
   return (
     <div class="search">
-      <input id="search" type="search" aria-label={label} value={params.value.get("q") ?? ""} onInput={changed} autocomplete="off" spellcheck={false} placeholder={hint} />
+      <input id="search" type="search" aria-label={label} {...typed} autocomplete="off" spellcheck={false} placeholder={hint} />
     </div>
   );
 }

@@ -9,6 +9,7 @@ import { Badge, Empty, Freshness, Loading, STATES, copy } from "../parts";
 import { change, clusterPath, go, params } from "../router";
 import { open } from "../stream";
 import { Ago } from "../time";
+import { useTyped } from "../typed";
 
 /** Height of a row, as in the style sheet. */
 const ROW = 40;
@@ -229,12 +230,7 @@ function Row({ row, index, chosen, marked, onMark }: RowProps) {
 }
 
 function Search({ text, failure, onText }: { text: string; failure: Failure | undefined; onText: (text: string) => void }) {
-  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
-  const changed = (event: Event) => {
-    const { value } = event.currentTarget as HTMLInputElement;
-    clearTimeout(timer.current);
-    timer.current = setTimeout(() => onText(value), 150);
-  };
+  const typed = useTyped(text, onText);
   return (
     <div class="search">
       <label for="search" class="hidden">
@@ -243,8 +239,7 @@ function Search({ text, failure, onText }: { text: string; failure: Failure | un
       <input
         id="search"
         type="search"
-        value={text}
-        onInput={changed}
+        {...typed}
         placeholder="set:prod version<1.33 !available"
         autocomplete="off"
         spellcheck={false}

@@ -6,6 +6,7 @@ import type { Facet, TimelineAnswer, TimelineEntry } from "../answers";
 import { Empty, Notes } from "../parts";
 import { change, clusterPath, params } from "../router";
 import { Ago } from "../time";
+import { useTyped } from "../typed";
 
 interface Visit {
   /** The time of the newest entry that was shown, by the hub's clock. */
@@ -59,20 +60,15 @@ export function Timeline() {
 }
 
 function Filters({ answer, filter }: { answer: TimelineAnswer | undefined; filter: Record<string, string> }) {
-  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
+  const typed = useTyped(filter["cluster"] ?? "", (text) => change({ cluster: text.trim() }));
   // The lists stay while another answer is on its way.
   const known = useRef<TimelineAnswer | undefined>(undefined);
   known.current = answer ?? known.current;
-  const typed = (event: Event) => {
-    const { value } = event.currentTarget as HTMLInputElement;
-    clearTimeout(timer.current);
-    timer.current = setTimeout(() => change({ cluster: value.trim() }), 200);
-  };
   return (
     <div class="filters" role="search" aria-label="Filter">
       <label>
         <span>Cluster</span>
-        <input id="search" type="search" value={filter["cluster"]} onInput={typed} placeholder="a part of the name" autocomplete="off" spellcheck={false} />
+        <input id="search" type="search" {...typed} placeholder="a part of the name" autocomplete="off" spellcheck={false} />
       </label>
       <Choice title="Set" name="set" value={filter["set"] ?? ""} facets={known.current?.sets} />
       <Choice title="Kind" name="kind" value={filter["kind"] ?? ""} facets={known.current?.kinds} />
