@@ -16,7 +16,7 @@ use super::hub::Hub;
 use super::permitting::{RBAC, current, single};
 use super::requesting::Request;
 use super::signing::obey;
-use crate::lifecycle::killed::forget;
+use crate::lifecycle::killed::{forget, forget_these};
 
 /// The number of kills.
 const KILLS: u64 = 200;
@@ -183,6 +183,10 @@ impl Rounds {
         for path in paths {
             let mut object = hub.admin.get(&path).await.unwrap().body;
             forget(&mut object);
+            forget_these(
+                &mut object,
+                &["lastObservedGeneration", "observedGeneration"],
+            );
             // They are in the order in which they were first written.
             if let Some(conditions) = object["status"]["conditions"].as_array_mut() {
                 conditions.sort_by_key(|it| it["type"].to_string());

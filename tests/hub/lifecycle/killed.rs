@@ -69,25 +69,28 @@ pub async fn states(hub: &Own, names: &[&str]) -> Vec<Vec<Value>> {
 
 /// Removes the fields that differ from run to run.
 pub fn forget(value: &mut Value) {
-    const OF_THE_DAY: [&str; 11] = [
+    const OF_THE_DAY: [&str; 9] = [
         "creationTimestamp",
         "generation",
-        "lastObservedGeneration",
         "lastTransitionTime",
         "managedFields",
-        "observedGeneration",
         "renewTime",
         "resourceVersion",
         "timeAdded",
         "uid",
         "details",
     ];
+    forget_these(value, &OF_THE_DAY);
+}
+
+/// Removes the fields of these names, at all depths.
+pub fn forget_these(value: &mut Value, names: &[&str]) {
     match value {
         Value::Object(fields) => {
-            fields.retain(|name, _| !OF_THE_DAY.contains(&name.as_str()));
-            fields.values_mut().for_each(forget);
+            fields.retain(|name, _| !names.contains(&name.as_str()));
+            fields.values_mut().for_each(|it| forget_these(it, names));
         }
-        Value::Array(items) => items.iter_mut().for_each(forget),
+        Value::Array(items) => items.iter_mut().for_each(|it| forget_these(it, names)),
         _ => {}
     }
 }
