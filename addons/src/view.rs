@@ -109,7 +109,8 @@ impl View {
                 let all = self.on_clusters.entry(at.1.clone()).or_default();
                 let old = all.get(&at.0);
                 let differs = old.is_none_or(|old| old.differs(&on));
-                let has_other_rights = old.is_none_or(|old| old.differs_beyond_conditions(&on));
+                let has_other_rights =
+                    differs && old.is_none_or(|old| old.differs_beyond_conditions(&on));
                 all.insert(at.0.clone(), *on);
                 let mut keys = Vec::new();
                 if differs || was_unreadable {

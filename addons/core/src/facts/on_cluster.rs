@@ -136,10 +136,11 @@ impl OnCluster {
     #[must_use]
     pub fn differs_beyond_conditions(&self, other: &Self) -> bool {
         let other = Self {
+            resource_version: self.resource_version.clone(),
             conditions: self.conditions.clone(),
             ..other.clone()
         };
-        self.differs(&other)
+        *self != other
     }
 }
 
