@@ -1,6 +1,7 @@
 //! The placements that add-ons name, by their PlacementDecisions.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
 use std::time::Instant;
 
 use berth_addons_core::facts::{Placed, PlacedState};
@@ -15,6 +16,8 @@ pub(super) struct Placements {
     placements: HashMap<Place, PlacementFact>,
     /// The PlacementDecisions of each Placement, by their names.
     decisions: HashMap<Place, BTreeMap<String, DecisionFact>>,
+    /// The decision groups of each Placement, until one of its PlacementDecisions changes.
+    groups: HashMap<Place, Arc<[RolloutGroup]>>,
     placement_of: HashMap<Place, Place>,
     /// How many PlacementDecisions list each cluster of a Placement: two while the cluster moves.
     listed: HashMap<Place, HashMap<String, usize>>,
@@ -92,6 +95,9 @@ impl Placements {
         if is_same {
             return Vec::new();
         }
+        for placement in changed.keys() {
+            self.groups.remove(placement);
+        }
         changed.into_iter().collect()
     }
 
@@ -162,28 +168,72 @@ impl Placements {
                 ..Placed::default()
             };
         };
-        let mut groups: BTreeMap<(i32, &str), BTreeSet<String>> = BTreeMap::new();
-        for decision in self
-            .decisions
-            .get(at)
-            .into_iter()
-            .flat_map(BTreeMap::values)
-        {
-            let group = (decision.group_index, &*decision.group_name);
-            let clusters = groups.entry(group).or_default();
-            clusters.extend(decision.clusters.iter().cloned());
-        }
-        let groups = groups
-            .into_iter()
-            .map(|((index, name), clusters)| RolloutGroup {
-                index,
-                name: name.to_owned(),
-                clusters,
-            });
+        let groups = match self.groups.get(at) {
+            Some(groups) => Arc::clone(groups),
+            None => {
+                let groups = grouped(self.decisions.get(at));
+                self.groups.insert(at.clone(), Arc::clone(&groups));
+                groups
+            }
+        };
         Placed {
-            groups: groups.collect(),
+            groups,
             clusters_per_group: placement.clusters_per_group.clone(),
             state,
+        }
+    }
+}
+
+/// The decision groups of PlacementDecisions.
+fn grouped(decisions: Option<&BTreeMap<String, DecisionFact>>) -> Arc<[RolloutGroup]> {
+    let mut groups: BTreeMap<(i32, &str), BTreeSet<String>> = BTreeMap::new();
+    for decision in decisions.into_iter().flat_map(BTreeMap::values) {
+        let group = (decision.group_index, &*decision.group_name);
+        let clusters = groups.entry(group).or_default();
+        clusters.extend(decision.clusters.iter().cloned());
+    }
+    let groups = groups.into_iter();
+    let groups = groups.map(|((index, name), clusters)| RolloutGroup {
+        index,
+        name: name.to_owned(),
+        clusters,
+    });
+    groups.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::keys::place;
+
+    fn decision(index: i32, clusters: &[&str]) -> DecisionFact {
+        DecisionFact {
+            placement: "p".to_owned(),
+            group_index: index,
+            group_name: String::new(),
+            clusters: clusters.iter().map(|it| (*it).to_owned()).collect(),
+        }
+    }
+
+    #[test]
+    fn the_groups_are_those_of_the_latest_decisions() {
+        let mut placements = Placements::default();
+        let placement = place("n", "p");
+        placements.set(&placement, Some(PlacementFact::default()));
+        for (at, new, expected) in [
+            ("d1", Some(decision(0, &["c1"])), "0 c1"),
+            ("d2", Some(decision(1, &["c3", "c2"])), "0 c1, 1 c2 c3"),
+            ("d3", Some(decision(1, &["c4"])), "0 c1, 1 c2 c3 c4"),
+            ("d1", Some(decision(0, &["c5"])), "0 c5, 1 c2 c3 c4"),
+            ("d2", None, "0 c5, 1 c4"),
+        ] {
+            placements.decide(&place("n", at), new);
+            let groups = placements.placed(&placement, Instant::now()).groups;
+            let shown = groups.iter().map(|it| {
+                let clusters: Vec<_> = it.clusters.iter().map(String::as_str).collect();
+                format!("{} {}", it.index, clusters.join(" "))
+            });
+            assert_eq!(shown.collect::<Vec<_>>().join(", "), expected, "{at}");
         }
     }
 }

@@ -41,23 +41,23 @@ pub fn since(condition: Option<&Condition>, status: &str) -> Option<Time> {
 /// Inserts a condition, or replaces the one of the same type; its time stays if the status stays. Returns `None` if nothing
 /// changes.
 pub fn with_condition(conditions: &[Condition], condition: Condition) -> Option<Vec<Condition>> {
-    let mut conditions = conditions.to_vec();
-    let Some(old) = conditions
-        .iter_mut()
-        .find(|old| old.type_ == condition.type_)
-    else {
-        conditions.push(condition);
-        return Some(conditions);
+    let at = (conditions.iter()).position(|old| old.type_ == condition.type_);
+    let old = at.and_then(|at| conditions.get(at));
+    let is_same = |old: &Condition| {
+        (&old.status, &old.reason, &old.message)
+            == (&condition.status, &condition.reason, &condition.message)
     };
-    if (&old.status, &old.reason, &old.message)
-        == (&condition.status, &condition.reason, &condition.message)
-    {
+    if old.is_some_and(is_same) {
         return None;
     }
-    let since = since(Some(old), &condition.status);
-    *old = condition;
-    if let Some(since) = since {
-        old.last_transition_time = since;
+    let mut new = condition;
+    if let Some(since) = since(old, &new.status) {
+        new.last_transition_time = since;
+    }
+    let mut conditions = conditions.to_vec();
+    match at.and_then(|at| conditions.get_mut(at)) {
+        Some(old) => *old = new,
+        None => conditions.push(new),
     }
     Some(conditions)
 }

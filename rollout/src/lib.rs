@@ -45,6 +45,7 @@ mod duration;
 mod progress;
 mod rules;
 
+use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
@@ -55,14 +56,16 @@ use progress::Progress;
 use rules::{Share, Steps};
 
 /// A decision group of a placement. Groups with the same index and name are one; a cluster in several groups belongs to the first.
+///
+/// `K`: how clusters are named, `String` or `&str`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RolloutGroup {
+pub struct RolloutGroup<K = String> {
     /// The value of the label `cluster.open-cluster-management.io/decision-group-index`.
     pub index: i32,
     /// The value of the label `cluster.open-cluster-management.io/decision-group-name`; empty for groups without a name.
     pub name: String,
     /// The clusters.
-    pub clusters: BTreeSet<String>,
+    pub clusters: BTreeSet<K>,
 }
 
 /// What became of a change in a cluster.
@@ -125,10 +128,10 @@ pub struct Rollout<'a> {
 
 /// Returns the next step of a rollout to the clusters of a placement. A cluster without a state has never been changed.
 #[must_use]
-pub fn rollout<'a>(
+pub fn rollout<'a, K: Borrow<str> + Ord>(
     rules: &RolloutRules,
-    groups: &'a [RolloutGroup],
-    states: &'a BTreeMap<String, RolloutState>,
+    groups: &'a [RolloutGroup<K>],
+    states: &'a BTreeMap<K, RolloutState>,
     now: Timestamp,
 ) -> Rollout<'a> {
     let groups = Groups::new(rules, groups, states, now);
@@ -237,17 +240,17 @@ fn failures<'g, 'a: 'g>(clusters: impl IntoIterator<Item = &'g Progress<'a>>) ->
 // === impl Groups ===
 
 impl<'a> Groups<'a> {
-    fn new(
+    fn new<K: Borrow<str> + Ord>(
         rules: &RolloutRules,
-        groups: &'a [RolloutGroup],
-        states: &'a BTreeMap<String, RolloutState>,
+        groups: &'a [RolloutGroup<K>],
+        states: &'a BTreeMap<K, RolloutState>,
         now: Timestamp,
     ) -> Self {
         let mut group_of: BTreeMap<&str, (i32, &str)> = BTreeMap::new();
         for group in groups {
             let key = (group.index, group.name.as_str());
             for cluster in &group.clusters {
-                let first = group_of.entry(cluster).or_insert(key);
+                let first = group_of.entry(cluster.borrow()).or_insert(key);
                 *first = key.min(*first);
             }
         }
@@ -256,7 +259,7 @@ impl<'a> Groups<'a> {
             let progress = Progress::new(rules, name, states.get(name).copied(), now);
             by_key.entry(key).or_default().push(progress);
         }
-        let names = states.keys().map(String::as_str);
+        let names = states.keys().map(|it| -> &str { it.borrow() });
         Self {
             by_key,
             removed: names.filter(|name| !group_of.contains_key(name)).collect(),

@@ -5,6 +5,7 @@
 
 mod hash;
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 use std::sync::Arc;
@@ -67,16 +68,12 @@ pub(crate) const DEPLOYMENT_CONFIG: Kind<'_> = (groups::ADDON, groups::ADDON_DEP
 /// The kind of AddOnTemplates.
 pub(crate) const TEMPLATE: Kind<'_> = (groups::ADDON, groups::ADDON_TEMPLATES);
 
-/// The configs that an add-on is to have on a cluster, sorted by group and resource.
+/// The configs that an add-on is to have on clusters of a placement that name none themselves, sorted by group and resource.
 ///
-/// `defaults`: the references in the status of the ClusterManagementAddOn. `placed`: those of the install progression of the cluster's
-/// placement. `configs`: the current ones, for an add-on with a template. Without them the hashes of the cluster's own configs are those
-/// that the add-on's manager wrote.
-pub(crate) fn desired(
+/// `defaults`: the references in the status of the ClusterManagementAddOn. `placed`: those of the install progression of the placement.
+pub(crate) fn shared(
     defaults: &[DefaultConfigReference],
     placed: &[InstallConfigReference],
-    on: &OnCluster,
-    configs: Option<&Configs>,
 ) -> Vec<Desired> {
     let mut all: BTreeMap<Kind<'_>, Vec<Desired>> = BTreeMap::new();
     let defaults = defaults.iter().filter_map(|it| {
@@ -89,6 +86,26 @@ pub(crate) fn desired(
         Some(((&*it.group, &*it.resource), config.clone()))
     });
     replace(&mut all, placed);
+    all.into_values().flatten().collect()
+}
+
+/// The configs that an add-on is to have on a cluster, sorted by group and resource.
+///
+/// `shared`: those of a cluster that names none. `configs`: the current ones, for an add-on with a template. Without them the hashes of the
+/// cluster's own configs are those that the add-on's manager wrote.
+pub(crate) fn desired<'a>(
+    shared: &'a [Desired],
+    on: &OnCluster,
+    configs: Option<&Configs>,
+) -> Cow<'a, [Desired]> {
+    if on.configs.is_empty() {
+        return Cow::Borrowed(shared);
+    }
+    let mut all: BTreeMap<Kind<'_>, Vec<Desired>> = BTreeMap::new();
+    for it in shared {
+        let of = all.entry((&*it.group, &*it.resource)).or_default();
+        of.push(it.clone());
+    }
     let own = on.configs.iter().map(|it| {
         let kind = (&*it.group, &*it.resource);
         let hash = match configs {

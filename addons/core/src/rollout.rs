@@ -11,6 +11,7 @@
 mod report;
 mod state;
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -26,7 +27,7 @@ use serde_json::json;
 
 use crate::cluster::progressing;
 use crate::condition::condition;
-use crate::config::{Configs, Desired, desired, references};
+use crate::config::{Configs, Desired, desired, references, shared};
 use crate::facts::{AddOn, OnCluster, Placed, PlacedState, Work};
 use crate::progressing::progress;
 use crate::progressions::lists;
@@ -68,7 +69,7 @@ pub struct Decision {
 /// A ManagedClusterAddOn, and what it is to have.
 struct Member<'a> {
     on: &'a OnCluster,
-    desired: Vec<Desired>,
+    desired: Cow<'a, [Desired]>,
     state: RolloutState,
     /// Its placement may not be the last one: its configs stay.
     is_held: bool,
@@ -89,7 +90,8 @@ pub fn decide(facts: &Facts<'_>, now: Now) -> Decision {
     if status != add_on.status {
         return of_status(add_on, &status);
     }
-    let (members, unplaced) = members(facts, configs);
+    let shared = shared_by(facts);
+    let (members, unplaced) = members(facts, &shared, configs);
     let mut due = Due {
         facts,
         now,
@@ -103,7 +105,7 @@ pub fn decide(facts: &Facts<'_>, now: Now) -> Decision {
     for ((strategy, placed), members) in add_on.placements.iter().zip(facts.placed).zip(&members) {
         let rules = rules(strategy, placed);
         let states: BTreeMap<_, _> = (members.iter())
-            .map(|(cluster, member)| ((*cluster).to_owned(), member.state))
+            .map(|(cluster, member)| (*cluster, member.state))
             .collect();
         let groups = groups(placed, members);
         let step = (rules.as_ref().ok())
@@ -165,20 +167,43 @@ fn of_status(add_on: &AddOn, status: &berth_api::addon::ClusterManagementAddOnSt
     }
 }
 
-/// The ManagedClusterAddOns of each placement, and those without one.
-fn members<'a>(facts: &Facts<'a>, configs: Option<&Configs>) -> (Vec<Members<'a>>, Members<'a>) {
+/// The configs of clusters that name none: of each placement, and of no placement.
+struct Shared {
+    placed: Vec<Vec<Desired>>,
+    unplaced: Vec<Desired>,
+}
+
+fn shared_by(facts: &Facts<'_>) -> Shared {
     let status = &facts.add_on.status;
     let defaults = &status.default_config_references;
-    let mut all: Vec<Members<'a>> = facts.placed.iter().map(|_| BTreeMap::new()).collect();
+    let placed = facts.placed.iter().enumerate().map(|(index, _)| {
+        let progression = status.install_progressions.get(index);
+        shared(
+            defaults,
+            progression.map_or(&[][..], |it| &it.config_references),
+        )
+    });
+    Shared {
+        placed: placed.collect(),
+        unplaced: shared(defaults, &[]),
+    }
+}
+
+/// The ManagedClusterAddOns of each placement, and those without one.
+fn members<'m, 'a: 'm>(
+    facts: &Facts<'a>,
+    shared: &'m Shared,
+    configs: Option<&Configs>,
+) -> (Vec<Members<'m>>, Members<'m>) {
+    let mut all: Vec<Members<'m>> = facts.placed.iter().map(|_| BTreeMap::new()).collect();
     let mut unplaced = BTreeMap::new();
     let listed: Vec<_> = facts.placed.iter().map(Placed::clusters).collect();
     for (cluster, on) in facts.clusters.iter().filter(|(_, on)| !on.is_deleting) {
         let last = listed.iter().rposition(|it| it.contains(&**cluster));
         let mut later = facts.placed.iter().skip(last.map_or(0, |it| it + 1));
         let is_in_doubt = later.any(|it| it.may_select(facts.grace));
-        let progression = last.and_then(|it| status.install_progressions.get(it));
-        let placed = progression.map_or(&[][..], |it| &it.config_references);
-        let desired = desired(defaults, placed, on, configs);
+        let of_placement = last.and_then(|it| shared.placed.get(it));
+        let desired = desired(of_placement.unwrap_or(&shared.unplaced), on, configs);
         let member = Member {
             on,
             state: state::state(on, &desired),
@@ -207,14 +232,13 @@ fn rules(
 }
 
 /// The decision groups of a placement, with those clusters that have the add-on and belong to the placement.
-fn groups(placed: &Placed, members: &Members<'_>) -> Vec<RolloutGroup> {
+fn groups<'a>(placed: &'a Placed, members: &Members<'_>) -> Vec<RolloutGroup<&'a str>> {
     let groups = placed.groups.iter().map(|group| {
-        let clusters = group.clusters.iter();
-        let clusters = clusters.filter(|it| members.contains_key(&***it));
+        let clusters = group.clusters.iter().map(String::as_str);
         RolloutGroup {
             index: group.index,
             name: group.name.clone(),
-            clusters: clusters.cloned().collect(),
+            clusters: clusters.filter(|it| members.contains_key(it)).collect(),
         }
     });
     groups.collect()

@@ -95,7 +95,8 @@ fn the_clusters_own_configs_come_before_those_of_its_placement_and_the_defaults(
             "g/r n/p2=4, g/r n/p1=5, g/s n/d=3",
         ),
     ] {
-        let found = desired(&all(defaults), &all(placed), &on(own, stored), None);
+        let shared = shared(&all(defaults), &all(placed));
+        let found = desired(&shared, &on(own, stored), None);
         assert_eq!(shown(&found), expected, "{sentence}");
     }
 }
@@ -104,7 +105,7 @@ fn the_clusters_own_configs_come_before_those_of_its_placement_and_the_defaults(
 fn a_reference_without_a_config_is_no_config() {
     let without: DefaultConfigReference =
         serde_json::from_value(json!({"group": "g", "resource": "r"})).unwrap();
-    assert!(desired(&[without], &[], &OnCluster::default(), None).is_empty());
+    assert!(shared(&[without], &[]).is_empty());
 }
 
 #[test]
@@ -126,7 +127,7 @@ fn an_add_on_with_a_template_gets_the_current_hashes() {
         ("g/r n/a".to_owned(), "g/r n/a=".to_owned()),
     ] {
         let on = on(&own, &format!("{own}=old"));
-        let found = desired(&[], &[], &on, Some(&configs));
+        let found = desired(&[], &on, Some(&configs));
         assert_eq!(shown(&found), expected);
     }
     assert!(configs.set_template("t", None));
@@ -161,7 +162,7 @@ fn references_are_compared_with_their_hashes_in_any_order() {
         ("one is missing", "g/r n/a=1, g/s n/b=2", "g/r n/a=1", false),
         ("one too many", "g/r n/a=1", "g/r n/a=1, g/s n/b=2", false),
     ] {
-        let wanted = desired(&all(wanted), &[], &OnCluster::default(), None);
+        let wanted = shared(&all(wanted), &[]);
         assert_eq!(is_referenced(&wanted, &all(stored)), expected, "{sentence}");
     }
 }
@@ -173,12 +174,7 @@ fn what_is_known_of_a_config_stays_with_its_name() {
         it.last_applied_config = it.desired_config.clone();
         it.last_observed_generation = 7;
     }
-    let wanted = desired(
-        &all("g/r n/a=9, g/s n/c=2"),
-        &[],
-        &OnCluster::default(),
-        None,
-    );
+    let wanted = shared(&all("g/r n/a=9, g/s n/c=2"), &[]);
     let found = references(&wanted, &stored);
     let applied = found[0].last_applied_config.as_ref().unwrap();
     assert_eq!(

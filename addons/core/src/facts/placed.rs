@@ -1,6 +1,7 @@
 //! A placement of an add-on, and which clusters it selects.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use berth_rollout::RolloutGroup;
@@ -10,7 +11,7 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Placed {
     /// Its clusters, by decision group.
-    pub groups: Vec<RolloutGroup>,
+    pub groups: Arc<[RolloutGroup]>,
     /// `clustersPerDecisionGroup` of the Placement.
     pub clusters_per_group: Option<IntOrString>,
     /// Whether the groups are all.

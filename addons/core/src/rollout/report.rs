@@ -1,6 +1,6 @@
 //! How far a placement of an add-on is, in the status of the add-on.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use berth_api::Now;
 use berth_api::addon::InstallProgression;
@@ -28,17 +28,16 @@ pub(super) struct Counts {
 impl Counts {
     pub(super) fn new(
         placed: &Placed,
-        states: &BTreeMap<String, RolloutState>,
+        states: &BTreeMap<&str, RolloutState>,
         step: Option<&Rollout<'_>>,
     ) -> Self {
-        let selected: BTreeSet<_> = placed.groups.iter().flat_map(|it| &it.clusters).collect();
         let of = |status| states.values().filter(|it| it.status == status).count();
         let listed = |status| {
             let clusters = step.iter().flat_map(|it| &it.clusters);
             clusters.filter(|it| it.status == status).count()
         };
         Self {
-            selected: selected.len(),
+            selected: placed.clusters().len(),
             add_ons: states.len(),
             done: of(RolloutStatus::Succeeded),
             under_way: listed(RolloutStatus::Progressing),
