@@ -4,8 +4,9 @@
 //! those of the inventory API as SIG-Multicluster's. Only the descriptions differ.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
-    CustomResourceConversion, CustomResourceDefinition, JSONSchemaProps, JSONSchemaPropsOrArray,
-    JSONSchemaPropsOrBool, ServiceReference, WebhookClientConfig, WebhookConversion,
+    CustomResourceConversion, CustomResourceDefinition, JSON, JSONSchemaProps,
+    JSONSchemaPropsOrArray, JSONSchemaPropsOrBool, ServiceReference, WebhookClientConfig,
+    WebhookConversion,
 };
 use kube::core::crd::CustomResourceExt;
 use serde_json::json;
@@ -17,6 +18,7 @@ use crate::cluster_claim::ClusterClaim;
 use crate::cluster_set::ManagedClusterSet;
 use crate::cluster_set_binding::ManagedClusterSetBinding;
 use crate::inventory::{self, ClusterProfile};
+use crate::operator::{ClusterManager, Klusterlet};
 use crate::placement::Placement;
 use crate::placement_decision;
 use crate::work::{AppliedManifestWork, ManifestWork, ManifestWorkReplicaSet};
@@ -243,6 +245,21 @@ pub fn addon_template() -> CustomResourceDefinition {
     crd
 }
 
+/// Returns the CRD of `ClusterManager`, for the cluster where the operator of a hub runs.
+#[must_use]
+pub fn cluster_manager() -> CustomResourceDefinition {
+    let mut crd = finish_operator(ClusterManager::crd());
+    let default = json!({"deployOption": {"mode": "Default"}});
+    schema_at(&mut crd, &["spec"]).default = Some(JSON(default));
+    crd
+}
+
+/// Returns the CRD of `Klusterlet`, for the cluster where the operator of agents runs.
+#[must_use]
+pub fn klusterlet() -> CustomResourceDefinition {
+    finish_operator(Klusterlet::crd())
+}
+
 /// Joins the CRDs of two versions of a kind. The first is stored.
 fn in_two_versions(
     mut stored: CustomResourceDefinition,
@@ -284,6 +301,14 @@ fn converted(
 fn finish_work(crd: CustomResourceDefinition) -> CustomResourceDefinition {
     let mut crd = finish(crd);
     crd.spec.conversion = None;
+    crd
+}
+
+/// Changes the derived CRD to the form of OCM's generator for the operator's API, in which no field of the kind is required.
+fn finish_operator(crd: CustomResourceDefinition) -> CustomResourceDefinition {
+    let mut crd = finish_work(crd);
+    schema_at(&mut crd, &[]).required = None;
+    no_defaults(schema_at(&mut crd, &["status"]));
     crd
 }
 

@@ -19,6 +19,7 @@ pub mod inventory;
 pub mod labels;
 pub mod lenient;
 pub mod names;
+pub mod operator;
 pub mod path;
 pub mod placement;
 pub mod placement_decision;

@@ -2,6 +2,7 @@
 
 mod addons;
 mod inventory;
+mod operator;
 mod placement;
 mod structure;
 mod work;
