@@ -14,7 +14,7 @@ use clap_complete::Shell;
 #[cfg(feature = "devhub")]
 use crate::demo;
 use crate::feature_gates::{self, Of};
-use crate::{addon, agent, console, controller, hub, placement, webhook_server, work};
+use crate::{addon, agent, console, controller, hub, operator, placement, webhook_server, work};
 
 const COMPLETION: &str = "\
 Examples:
@@ -56,6 +56,7 @@ enum Command {
     Placement(placement::Args),
     Work(work::Args),
     Addon(addon::Args),
+    Operator(operator::Args),
     #[command(flatten)]
     Admin(berth_admin::Command),
     Console(Box<console::Args>),
@@ -108,6 +109,7 @@ pub(crate) fn run() -> ExitCode {
         Command::Placement(args) => (placement::run(&args), args.failure_code()),
         Command::Work(args) => (work::run(&args), args.failure_code()),
         Command::Addon(args) => (addon::run(&args), 1),
+        Command::Operator(args) => (operator::run(&args).map(|()| ExitCode::SUCCESS), 1),
         // Exit code 1 means denied.
         Command::Review(args) => (decide(&args), 2),
         Command::Policies(args) => (print(&args), 1),
@@ -157,13 +159,18 @@ fn options() -> anyhow::Result<ExitCode> {
 }
 
 /// Returns the words of the command line. OCM's operator starts each controller in its own Deployment, as `/registration controller`
-/// and `/placement controller`, and its agents as `/registration agent` and `/work agent`, or both as `/registration-operator agent`.
+/// and `/placement controller`, and its agents as `/registration agent` and `/work agent`, or both as `/registration-operator agent`. The
+/// operator itself is `/registration-operator hub`.
 fn words() -> Vec<OsString> {
     let mut words: Vec<_> = env::args_os().collect();
     let name = words.first().map(Path::new).and_then(Path::file_stem);
     let command = name.filter(|name| *name == "placement" || *name == "work" || *name == "addon");
     if let Some(command) = command.map(OsString::from) {
         words.insert(1, command);
+    } else if name.is_some_and(|name| name == "registration-operator")
+        && words.get(1).is_some_and(|command| command == "hub")
+    {
+        words.insert(1, "operator".into());
     } else if name.is_some_and(|name| name == "registration")
         && words.get(1).is_some_and(|command| command == "controller")
     {

@@ -110,6 +110,7 @@ impl ControllersArgs {
             placement: Some(self.placement.settings(gates)),
             work: Some(gates.work),
             addon: Some(berth_addons::Settings::default()),
+            operator: None,
         })?;
         Ok(Controllers {
             selection,

@@ -15,6 +15,7 @@ mod hub_component;
 mod leading;
 mod logging;
 mod open_files;
+mod operator;
 mod panics;
 mod placement;
 mod ports;

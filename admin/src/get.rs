@@ -12,6 +12,7 @@ mod columns;
 mod csrs;
 mod find;
 mod namespaced;
+mod operator;
 mod pending;
 mod placements;
 mod profiles;
@@ -69,6 +70,8 @@ enum What {
     Replicasets(replicasets::Args),
     Profiles(profiles::Args),
     Addons(addons::Args),
+    Clustermanagers(operator::ClusterManagerArgs),
+    Klusterlets(operator::KlusterletArgs),
     Token(bootstrap::Args),
 }
 
@@ -91,6 +94,8 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
         What::Replicasets(what) => replicasets::run(what, &args.hub).await,
         What::Profiles(what) => profiles::run(what, &args.hub).await,
         What::Addons(what) => addons::run(what, &args.hub).await,
+        What::Clustermanagers(what) => operator::cluster_managers(what, &args.hub).await,
+        What::Klusterlets(what) => operator::klusterlets(what, &args.hub).await,
         What::Token(what) => bootstrap::run(what, &args.hub).await,
     }
 }

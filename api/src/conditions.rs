@@ -349,3 +349,21 @@ pub mod manifest_work_replica_set {
     /// Reason of [`MANIFESTWORK_APPLIED`]: false, namespace and name do not fit in the label that marks the ManifestWorks.
     pub const INVALID_MANIFEST_WORK_NAME: &str = "InvalidManifestWorkName";
 }
+
+/// Conditions of a ClusterManager and of a Klusterlet.
+pub mod operator {
+    /// All objects are written.
+    pub const APPLIED: &str = "Applied";
+    /// Of a ClusterManager: its Deployments are rolled out; true while they are not.
+    pub const PROGRESSING: &str = "Progressing";
+    /// Of a Klusterlet: its agents run.
+    pub const AVAILABLE: &str = "Available";
+    /// All feature gates exist; unknown ones are ignored.
+    pub const VALID_FEATURE_GATES: &str = "ValidFeatureGates";
+    /// Everything that is set has an effect. OCM has no such condition.
+    pub const SETTINGS_SUPPORTED: &str = "SettingsSupported";
+    /// The registration of clusters does not work as it should.
+    pub const HUB_REGISTRATION_DEGRADED: &str = "HubRegistrationDegraded";
+    /// Placements do not work as they should.
+    pub const HUB_PLACEMENT_DEGRADED: &str = "HubPlacementDegraded";
+}

@@ -41,6 +41,7 @@ manifests! {
     CRD_MANAGED_CLUSTER_ADDONS = "crds/addons/addon.open-cluster-management.io_managedclusteraddons.yaml";
     CRD_ADDON_DEPLOYMENT_CONFIGS = "crds/addons/addon.open-cluster-management.io_addondeploymentconfigs.yaml";
     CRD_ADDON_TEMPLATES = "crds/addons/addon.open-cluster-management.io_addontemplates.yaml";
+    CRD_CLUSTER_MANAGERS = "crds/operator/operator.open-cluster-management.io_clustermanagers.yaml";
     CRD_CLAIMS = "crds/agent/cluster.open-cluster-management.io_clusterclaims.yaml";
     CRD_APPLIED_MANIFEST_WORKS = "crds/agent/work/work.open-cluster-management.io_appliedmanifestworks.yaml";
 
@@ -91,6 +92,11 @@ manifests! {
     BOOTSTRAP_ACCOUNT = "bootstrap/service-account.yaml";
     BOOTSTRAP_ROLE = "bootstrap/cluster-role.yaml";
     BOOTSTRAP_BINDINGS = "bootstrap/bindings.yaml";
+
+    OPERATOR_NAMESPACES = "operator/namespace.yaml";
+    OPERATOR_ACCOUNT = "operator/service-account.yaml";
+    OPERATOR_ROLE = "operator/role.yaml";
+    OPERATOR = "operator/deployment.yaml";
 
     AGENT_NAMESPACE = "agent/namespace.yaml";
     AGENT_ACCOUNT = "agent/service-account.yaml";

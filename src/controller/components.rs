@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::component::Component;
 use crate::hub_component::HubComponent;
 use crate::leading::{Elections, HealthPort, together};
+use crate::operator::Operator;
 
 /// The flag that selects the controllers, with the syntax of kube-controller-manager.
 #[derive(Debug, clap::Args)]
@@ -38,6 +39,8 @@ pub(crate) struct Selection {
     pub(crate) placement: Option<berth_placement::Config>,
     pub(crate) work: Option<berth_work_hub::Settings>,
     pub(crate) addon: Option<berth_addons::Settings>,
+    /// In a process of its own.
+    pub(crate) operator: Option<Operator>,
 }
 
 /// Controllers, ready to run. Everything that can fail at the start is done.
@@ -82,12 +85,14 @@ impl SelectionArgs {
             placement: all.placement.filter(|_| selects(PLACEMENT)),
             work: all.work.filter(|it| it.any() && selects(WORK)),
             addon: all.addon.filter(|_| selects(ADDON)),
+            operator: None,
         };
         let Selection {
             registration,
             placement,
             work,
             addon,
+            operator: _,
         } = &selected;
         if registration.is_none() && placement.is_none() && work.is_none() && addon.is_none() {
             bail!(
@@ -150,8 +155,12 @@ impl Components {
                 namespace: hub.namespace.clone(),
                 ..settings
             };
-            let metrics = berth_addons::Metrics::beside(registry, common)?;
+            let metrics = berth_addons::Metrics::beside(registry, common.clone())?;
             controllers.push(component(berth_addons::controller(settings, metrics)));
+        }
+        if let Some(operator) = selection.operator {
+            let settings = operator.settings(&api).await?;
+            controllers.push(component(berth_operator::controller(settings, common)));
         }
         Ok(Self {
             port,

@@ -60,6 +60,7 @@ fn selected(flags: &[&str]) -> Result<String, String> {
         ),
         work: Some(Default::default()),
         addon: Some(Default::default()),
+        operator: None,
     };
     let selection = args(flags)?.controllers.selection.select(all);
     let selection = selection.map_err(|error| error.to_string())?;

@@ -81,6 +81,8 @@ fn the_crds_in_manifests_are_those_of_the_types() {
     // No controller uses these yet.
     let work = [crds::manifest_work(), crds::manifest_work_replica_set()];
     let addons = crds::addons();
+    // For hubs that are installed by an object.
+    let operator = [crds::cluster_manager()];
     // On the managed clusters, not on the hub.
     let agent = [crds::cluster_claim()];
     let work_agent = [crds::applied_manifest_work()];
@@ -91,6 +93,7 @@ fn the_crds_in_manifests_are_those_of_the_types() {
         ("manifests/crds/inventory", &inventory[..]),
         ("manifests/crds/work", &work[..]),
         ("manifests/crds/addons", &addons[..]),
+        ("manifests/crds/operator", &operator[..]),
         ("manifests/crds/agent", &agent[..]),
         ("manifests/crds/agent/work", &work_agent[..]),
     ] {
@@ -121,6 +124,20 @@ fn the_roles_that_all_agents_share_are_those_of_the_lifecycle() {
                permissions.\n";
     let content = format!("{HEADER}{why}{}---\n{}", roles[0], roles[1]);
     assert_generated(names::AGENT_ROLES_MANIFEST, &content);
+}
+
+#[test]
+fn the_role_of_the_operator_has_what_it_grants() {
+    let documents = berth_operator_core::role::manifest();
+    let documents = documents
+        .iter()
+        .map(|it| serde_saphyr::to_string(it).expect("it is YAML"));
+    let why = "# The permissions of the operator: for its own work, and all that the hub's components have.\n";
+    let content = format!(
+        "{HEADER}{why}{}",
+        documents.collect::<Vec<_>>().join("---\n")
+    );
+    assert_generated("manifests/operator/role.yaml", &content);
 }
 
 #[tokio::test]

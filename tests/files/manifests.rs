@@ -12,6 +12,7 @@ mod console;
 pub(crate) mod files;
 mod match_conditions;
 pub(crate) mod objects;
+mod operator;
 pub(crate) mod overlays;
 mod placement;
 mod policies;

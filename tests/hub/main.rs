@@ -13,6 +13,7 @@ mod agent;
 mod controller;
 mod faults;
 mod lifecycle;
+mod operator;
 mod placement;
 mod reconcilers;
 mod replica_sets;

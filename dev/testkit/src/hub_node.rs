@@ -41,6 +41,8 @@ pub struct HubNode {
     balancer: Option<Balancer>,
     /// The programs of images with these ends, for images that are not of the present build.
     programs: Vec<(String, PathBuf)>,
+    /// The Deployment of the controller.
+    controller: &'static str,
     deployments: BTreeMap<&'static str, Running>,
     /// Pods that were told to end.
     leaving: Vec<Pod>,
@@ -91,6 +93,13 @@ impl HubNode {
         Self { programs, ..node }
     }
 
+    /// A node whose Deployment of the controller has the name that an operator gives it, for a ClusterManager named cluster-manager.
+    #[must_use]
+    pub fn of_operator(self) -> Self {
+        let controller = "cluster-manager-registration-controller";
+        Self { controller, ..self }
+    }
+
     async fn on_devhub(gate: SocketAddr, balancer: Option<Balancer>) -> Self {
         let services = [((SPACE.to_owned(), GATE.to_owned(), PORT), gate)].into();
         let options = Options {
@@ -112,6 +121,7 @@ impl HubNode {
             gate,
             balancer,
             programs: Vec::new(),
+            controller: CONTROLLER,
             deployments: BTreeMap::new(),
             leaving: Vec::new(),
             _alone: alone,
@@ -125,7 +135,7 @@ impl HubNode {
 
     /// Waits for both Deployments, runs what they say, and reports their replicas as available once the processes serve.
     pub async fn runs_the_hub(&mut self) {
-        self.runs(CONTROLLER).await;
+        self.runs(self.controller).await;
         if self.cluster.is_real() {
             self.leads_here().await;
         }
@@ -153,7 +163,7 @@ impl HubNode {
         let rolling = async {
             let mut is_last = false;
             loop {
-                self.rolls(CONTROLLER).await;
+                self.rolls(self.controller).await;
                 self.rolls(GATE).await;
                 if is_last {
                     break;
@@ -242,7 +252,7 @@ impl HubNode {
             self.mounts(secret, certs.path()).await;
             command.args(["--certdir", certs.path().to_str().unwrap()]);
         }
-        if name == CONTROLLER {
+        if name == self.controller {
             command.args(["--listen", "127.0.0.1:auto"]);
             return started(move || Logged::start(command)).await;
         }
@@ -288,14 +298,14 @@ impl HubNode {
 
     /// Reports all replicas of both Deployments as available.
     pub async fn reports(&self) {
-        for name in [CONTROLLER, GATE] {
+        for name in [self.controller, GATE] {
             self.report(name).await;
         }
     }
 
     /// Does so once their images have this tag.
     pub async fn reports_until(&self, tag: &str) {
-        for name in [CONTROLLER, GATE] {
+        for name in [self.controller, GATE] {
             let has_tag = |deployment: &Value| {
                 let image = &deployment["spec"]["template"]["spec"]["containers"][0]["image"];
                 image.as_str().unwrap().ends_with(tag)

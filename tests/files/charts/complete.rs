@@ -10,8 +10,18 @@ use super::generated_files;
 use crate::generated::HEADER;
 use crate::manifests::files::in_repository;
 
+const OF_OPERATOR: &str = "no release of a chart: an object says what is installed";
+
 /// Manifests that are no copies in a chart, and why.
-const NO_COPIES: [(&str, &str); 14] = [
+const NO_COPIES: [(&str, &str); 19] = [
+    (
+        "crds/operator/operator.open-cluster-management.io_clustermanagers.yaml",
+        OF_OPERATOR,
+    ),
+    ("operator/namespace.yaml", OF_OPERATOR),
+    ("operator/service-account.yaml", OF_OPERATOR),
+    ("operator/role.yaml", OF_OPERATOR),
+    ("operator/deployment.yaml", OF_OPERATOR),
     ("server/namespace.yaml", "Helm makes it"),
     ("agent/namespace.yaml", "Helm makes it"),
     ("server/deployment.yaml", "written by hand"),

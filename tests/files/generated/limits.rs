@@ -13,13 +13,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The areas, in the order of the page.
-const AREAS: [&str; 13] = [
+const AREAS: [&str; 14] = [
     include_str!("limits/gate.txt"),
     include_str!("limits/kit.txt"),
     include_str!("limits/lifecycle.txt"),
     include_str!("limits/placement.txt"),
     include_str!("limits/work.txt"),
     include_str!("limits/addons.txt"),
+    include_str!("limits/operator.txt"),
     include_str!("limits/agent.txt"),
     include_str!("limits/works.txt"),
     include_str!("limits/expressions.txt"),

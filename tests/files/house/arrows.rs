@@ -3,13 +3,15 @@
 use super::{Arrows, in_manifests};
 
 /// The crates that each crate may use besides `api`. `kit/*` are all in that folder, `*/core` all cores.
-const MAY_USE: [(&str, &[&str]); 25] = [
+const MAY_USE: [(&str, &[&str]); 27] = [
     // Pure.
     ("api", &[]),
     ("rbac", &[]),
     ("cel", &[]),
     ("rollout", &[]),
     ("work/agent/core", &["work/core"]),
+    // What it installs are the manifests.
+    ("operator/core", &["manifests"]),
     ("*/core", &["cel", "rollout", "certs"]),
     ("work/replicas", &["rollout"]),
     ("rules", &["placement/core", "addons/core", "rollout"]),
@@ -52,6 +54,7 @@ const MAY_USE: [(&str, &[&str]); 25] = [
     ),
     ("work/hub", &["work/replicas", "rollout", "kit/*"]),
     ("addons", &["addons/core", "rollout", "kit/*"]),
+    ("operator", &["operator/core", "manifests", "kit/*"]),
 ];
 
 /// What people type. The binary, `src`, may use all that ships.

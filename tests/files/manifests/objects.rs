@@ -47,6 +47,7 @@ fn every_file_is_in_a_kustomization() {
         "manifests/overlays/client-certificates",
         "manifests/monitoring",
         "manifests/bootstrap",
+        "manifests/operator",
         "manifests/agent",
         "manifests/agent-monitoring",
         "manifests/overlays/placement-apart",

@@ -1,0 +1,36 @@
+//! What a ClusterManager has the operator do.
+//!
+//! # Order
+//! CustomResourceDefinitions, then namespace, accounts, roles and the Service, then the Deployments. Webhook configurations come when all
+//! Deployments are rolled out, and have the certificates of an authority: before that the API server would refuse the writes that they guard.
+//! Until then a stored CustomResourceDefinition keeps its conversion, too. What OCM's operator made and nobody needs any more goes last.
+//!
+//! # Guarantees
+//! - Nothing is written that is as it should be: see [`objects`](crate::objects).
+//! - A CustomResourceDefinition of a later version stays as it is.
+//! - Only objects with the label of this ClusterManager are deleted, and no Namespace, Secret or CustomResourceDefinition, unless the
+//!   ClusterManager is deleted and says so.
+//! - Of several ClusterManagers only the oldest has a hub: they would write the same objects.
+//!
+//! OCM deletes all clusters with a ClusterManager, and points the conversion of add-ons to a server that does not run yet.
+
+mod choice;
+mod decide;
+mod definitions;
+mod removal;
+mod render;
+mod status;
+
+pub use choice::{Choice, Ports, Settings, choice};
+pub use decide::{Decision, Facts, Failure, decide};
+pub use render::{Objects, Renderer, deployments};
+
+/// The group and the resource of ClusterManagers.
+pub(crate) const RECONCILED: (&str, &str) =
+    ("operator.open-cluster-management.io", "clustermanagers");
+
+/// The name of the reconciler, in metrics.
+pub const RECONCILER: &str = "clustermanager";
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,246 @@
+//! What is due for a ClusterManager.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use berth_api::operator::{ClusterManager, ClusterManagerMode};
+use berth_api::plan::{Action, Write};
+use berth_api::{GroupVersionResource, Now};
+use serde_json::{Value, json};
+
+use super::choice::{Choice, Settings, choice};
+use super::definitions::{bundle, definition, with_bundle};
+use super::render::{Objects, Renderer, deployments};
+use super::status::{Applied, Report, status};
+use super::{RECONCILED, RECONCILER, removal};
+use crate::names::CLUSTER_MANAGER_FINALIZER;
+use crate::objects::{Id, Kind, Stored, action};
+
+/// The longest name: the name of a Deployment is the value of a label.
+const LONGEST_NAME: usize = 63 - "-registration-controller".len();
+
+/// What decides about a ClusterManager.
+#[derive(Clone, Copy, Debug)]
+pub struct Facts<'a> {
+    /// The ClusterManager.
+    pub manager: &'a ClusterManager,
+    /// An older ClusterManager, which has the hub.
+    pub elder: Option<&'a str>,
+    /// The number of nodes of the control plane; 0 if there are none to see.
+    pub nodes: usize,
+    /// All objects that have the label of a ClusterManager.
+    pub stored: &'a BTreeMap<Id, Stored>,
+    /// The settings of the operator.
+    pub settings: &'a Settings,
+    /// The writes of the last decision that failed.
+    pub failures: &'a [Failure],
+}
+
+/// A write that failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The object.
+    pub kind: Kind,
+    /// What failed, as text for users.
+    pub message: String,
+}
+
+/// What is due.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Decision {
+    /// To be sent at the same time. When they have succeeded, decide again.
+    pub writes: Vec<Write>,
+    /// Whether these are writes of objects: what failed of them is to be reported.
+    pub is_of_objects: bool,
+}
+
+/// Decides what is due.
+#[must_use]
+pub fn decide(facts: &Facts<'_>, renderer: &mut Renderer, now: Now) -> Decision {
+    let manager = facts.manager;
+    if manager.metadata.deletion_timestamp.is_some() {
+        return removal::decide(facts, now);
+    }
+    if let Some(refusal) = refusal(facts) {
+        return report(facts, refusal, None, now);
+    }
+    if !has_finalizer(manager) {
+        let mut finalizers = manager.metadata.finalizers.clone().unwrap_or_default();
+        finalizers.push(CLUSTER_MANAGER_FINALIZER.to_owned());
+        return of_manager(
+            manager,
+            None,
+            json!({"metadata": {"finalizers": finalizers}}),
+        );
+    }
+    let choice = choice(manager, facts.nodes, facts.settings);
+    let objects = renderer.render(&choice, name_of(manager));
+    let objects = wanted(facts, objects);
+    let due = due(facts, &objects);
+    match (due, facts.failures) {
+        (due, []) if !due.is_empty() => Decision {
+            writes: due,
+            is_of_objects: true,
+        },
+        (_, []) => report(facts, Applied::Done, Some((&choice, &objects)), now),
+        (_, failures) => report(
+            facts,
+            Applied::Failed(failures),
+            Some((&choice, &objects)),
+            now,
+        ),
+    }
+}
+
+/// Why this ClusterManager gets no hub.
+fn refusal<'a>(facts: &Facts<'a>) -> Option<Applied<'a>> {
+    let manager = facts.manager;
+    if let Some(elder) = facts.elder {
+        return Some(Applied::AnotherExists(elder));
+    }
+    if name_of(manager).len() > LONGEST_NAME {
+        return Some(Applied::NameTooLong(LONGEST_NAME));
+    }
+    let mode = &manager.spec.deploy_option.mode;
+    (*mode != ClusterManagerMode::Default).then(|| Applied::ModeNotSupported(mode.as_str()))
+}
+
+pub(super) fn name_of(manager: &ClusterManager) -> &str {
+    manager.metadata.name.as_deref().unwrap_or_default()
+}
+
+pub(super) fn has_finalizer(manager: &ClusterManager) -> bool {
+    let mut finalizers = manager.metadata.finalizers.iter().flatten();
+    finalizers.any(|it| it == CLUSTER_MANAGER_FINALIZER)
+}
+
+/// The objects as they should be now.
+fn wanted(facts: &Facts<'_>, mut objects: Objects) -> Objects {
+    let is_rolled_out = is_rolled_out(facts);
+    let bundle = bundle(facts.stored);
+    let definitions = std::mem::take(&mut objects.definitions).into_iter();
+    let definitions = definitions.filter_map(|it| {
+        let stored = Id::of(&it).and_then(|id| facts.stored.get(&id));
+        definition(it, stored, is_rolled_out, bundle.as_deref())
+    });
+    objects.definitions = definitions.collect();
+    for guard in &mut objects.guards {
+        let stored = Id::of(guard).and_then(|id| facts.stored.get(&id));
+        with_bundle(guard, stored, bundle.as_deref());
+    }
+    objects
+}
+
+/// Returns whether both Deployments run as they should.
+fn is_rolled_out(facts: &Facts<'_>) -> bool {
+    let names = deployments(name_of(facts.manager));
+    names.iter().all(|name| {
+        let deployment = deployment(facts.stored, name);
+        deployment.is_some_and(|it| it.rollout.is_done())
+    })
+}
+
+pub(super) fn deployment<'a>(stored: &'a BTreeMap<Id, Stored>, name: &str) -> Option<&'a Stored> {
+    stored.get(&Id {
+        kind: Kind::Deployment,
+        namespace: berth_manifests::HUB_NAMESPACE.to_owned(),
+        name: name.to_owned(),
+    })
+}
+
+/// The writes of the first step that is not done.
+fn due(facts: &Facts<'_>, objects: &Objects) -> Vec<Write> {
+    let of = |wanted: &[Value]| -> Vec<Write> {
+        let writes = wanted.iter().filter_map(|it| {
+            let id = Id::of(it)?;
+            let action = action(it, facts.stored.get(&id))?;
+            Some(id.write(RECONCILER, action))
+        });
+        writes.collect()
+    };
+    for step in [
+        &objects.definitions,
+        &objects.foundation,
+        &objects.workloads,
+    ] {
+        let writes = of(step);
+        if !writes.is_empty() {
+            return writes;
+        }
+    }
+    // The certificate keeper, a part of the controller, publishes the authority before the gate gets its certificate.
+    if !is_rolled_out(facts) || bundle(facts.stored).is_none() {
+        return Vec::new();
+    }
+    let writes = of(&objects.guards);
+    if writes.is_empty() {
+        unwanted(facts, objects)
+    } else {
+        writes
+    }
+}
+
+/// The objects with the label of this ClusterManager that it does not ask for: of OCM's operator, or of a switch that was turned off.
+fn unwanted(facts: &Facts<'_>, objects: &Objects) -> Vec<Write> {
+    let wanted: BTreeSet<Id> = objects.ids().collect();
+    let gone = facts.stored.iter().filter(|(id, stored)| {
+        let is_its_own = stored.created_by.as_deref() == Some(name_of(facts.manager));
+        is_its_own && id.kind.is_pruned() && !stored.is_deleting && !wanted.contains(id)
+    });
+    let gone =
+        gone.map(|(id, stored)| delete(id, stored, "the ClusterManager does not ask for it"));
+    gone.collect()
+}
+
+pub(super) fn delete(id: &Id, stored: &Stored, why: &'static str) -> Write {
+    let action = Action::Delete {
+        uid: stored.uid.clone(),
+        resource_version: None,
+        why,
+    };
+    id.write(RECONCILER, action)
+}
+
+/// Writes the status, unless it is like this.
+pub(super) fn report(
+    facts: &Facts<'_>,
+    applied: Applied<'_>,
+    choice: Option<(&Choice, &Objects)>,
+    now: Now,
+) -> Decision {
+    let report = Report {
+        applied,
+        choice: choice.map(|(choice, _)| choice),
+        objects: choice.map(|(_, objects)| objects),
+        stored: facts.stored,
+    };
+    let stored = facts.manager.status.clone().unwrap_or_default();
+    let new = status(facts.manager, &report, now);
+    if new == stored {
+        return Decision::default();
+    }
+    // Lists always, so that an empty one replaces what is stored.
+    let body = json!({"status": {
+        "conditions": new.conditions,
+        "generations": new.generations,
+        "observedGeneration": new.observed_generation,
+        "relatedResources": new.related_resources,
+    }});
+    of_manager(facts.manager, Some("status"), body)
+}
+
+/// A patch of the ClusterManager, as it was when this was decided.
+pub(super) fn of_manager(
+    manager: &ClusterManager,
+    subresource: Option<&'static str>,
+    mut body: Value,
+) -> Decision {
+    body["metadata"]["uid"] = json!(manager.metadata.uid);
+    body["metadata"]["resourceVersion"] = json!(manager.metadata.resource_version);
+    let resource = GroupVersionResource::new(RECONCILED.0, "v1", RECONCILED.1);
+    let mut write = Write::patch(RECONCILER, resource, name_of(manager), body.clone());
+    write.action = Action::Patch { subresource, body };
+    Decision {
+        writes: vec![write],
+        is_of_objects: false,
+    }
+}

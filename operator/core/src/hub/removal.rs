@@ -1,0 +1,136 @@
+//! What is due for a ClusterManager that is being deleted.
+//!
+//! Webhook configurations go first: without a gate that answers the API server would refuse writes. The fleet stays, unless the ClusterManager
+//! or a flag of the operator says otherwise: then the CustomResourceDefinitions go while the controllers still run, in OCM's order, each
+//! with all its objects.
+
+use berth_api::Now;
+use berth_api::plan::{Action, Write};
+use serde_json::json;
+
+use super::RECONCILER;
+use super::decide::{Decision, Facts, delete, has_finalizer, name_of, of_manager, report};
+use super::definitions::without_gate;
+use super::status::Applied;
+use crate::names::{CLUSTER_MANAGER_FINALIZER, PURGE};
+use crate::objects::{Id, Kind, Stored};
+
+/// The definitions that go first, one after the other: their objects need the controllers.
+const FIRST: [&str; 4] = [
+    "managedclusteraddons.addon.open-cluster-management.io",
+    "manifestworks.work.open-cluster-management.io",
+    "managedclusters.cluster.open-cluster-management.io",
+    "manifestworkreplicasets.work.open-cluster-management.io",
+];
+
+/// The definition of another project, which others may use, too.
+const OF_OTHERS: &str = "clusterprofiles.multicluster.x-k8s.io";
+
+type Own<'a> = (&'a Id, &'a Stored);
+
+/// Decides what is due.
+pub(super) fn decide(facts: &Facts<'_>, now: Now) -> Decision {
+    if !has_finalizer(facts.manager) {
+        return Decision::default();
+    }
+    let (writes, waits_for) = step(facts);
+    if !facts.failures.is_empty() {
+        return report(facts, Applied::Failed(facts.failures), None, now);
+    }
+    if !writes.is_empty() {
+        return Decision {
+            writes,
+            is_of_objects: true,
+        };
+    }
+    if let Some(what) = waits_for {
+        return report(facts, Applied::Removing(&what), None, now);
+    }
+    let finalizers = facts.manager.metadata.finalizers.iter().flatten();
+    let left: Vec<_> = finalizers
+        .filter(|it| *it != CLUSTER_MANAGER_FINALIZER)
+        .collect();
+    of_manager(
+        facts.manager,
+        None,
+        json!({"metadata": {"finalizers": left}}),
+    )
+}
+
+/// The writes that are due, and what is waited for if there are none.
+fn step(facts: &Facts<'_>) -> (Vec<Write>, Option<String>) {
+    let is_guard = |id: &Id| matches!(id.kind, Kind::MutatingWebhooks | Kind::ValidatingWebhooks);
+    if let Some(step) = go(&own(facts, is_guard)) {
+        return step;
+    }
+    if is_purged(facts) {
+        for name in FIRST {
+            let is_it = |id: &Id| id.kind == Kind::Definition && id.name == name;
+            if let Some(step) = go(&own(facts, is_it)) {
+                return step;
+            }
+        }
+        let is_left = |id: &Id| id.kind == Kind::Definition && id.name != OF_OTHERS;
+        if let Some(step) = go(&own(facts, is_left)) {
+            return step;
+        }
+    } else {
+        let converted = own(facts, |id| id.kind == Kind::Definition).into_iter();
+        let kept = converted.filter_map(|(id, stored)| kept(id, stored));
+        let kept: Vec<_> = kept.collect();
+        if !kept.is_empty() {
+            return (kept, None);
+        }
+    }
+    for is_of_step in [
+        |id: &Id| id.kind == Kind::Deployment,
+        |id: &Id| !matches!(id.kind, Kind::Namespace | Kind::Definition),
+    ] {
+        if let Some(step) = go(&own(facts, is_of_step)) {
+            return step;
+        }
+    }
+    // The Namespace stays: the operator's role is in it.
+    (Vec::new(), None)
+}
+
+fn is_purged(facts: &Facts<'_>) -> bool {
+    let annotations = facts.manager.metadata.annotations.as_ref();
+    let says_so = annotations.and_then(|it| it.get(PURGE));
+    facts.settings.purge || says_so.is_some_and(|it| it == "true")
+}
+
+/// The objects with the label of this ClusterManager.
+fn own<'a>(facts: &Facts<'a>, is_of_step: impl Fn(&Id) -> bool) -> Vec<Own<'a>> {
+    let name = name_of(facts.manager);
+    let all = facts.stored.iter();
+    all.filter(|(id, stored)| stored.created_by.as_deref() == Some(name) && is_of_step(id))
+        .collect()
+}
+
+/// Deletes objects, then waits for them. `None`: there are none.
+fn go(objects: &[Own<'_>]) -> Option<(Vec<Write>, Option<String>)> {
+    let (first, _) = objects.first()?;
+    let left = objects.iter().filter(|(_, stored)| !stored.is_deleting);
+    let writes: Vec<_> = left
+        .map(|(id, stored)| delete(id, stored, "the ClusterManager is being deleted"))
+        .collect();
+    let more = match objects.len() {
+        1 => String::new(),
+        count => format!(", and {} more objects", count - 1),
+    };
+    Some((writes, Some(format!("{}{more}", first.shown()))))
+}
+
+/// Has a definition that stays serve what is stored: nothing converts its objects any more. Where objects are stored in several versions,
+/// it stays as it is.
+fn kept(id: &Id, stored: &Stored) -> Option<Write> {
+    let versions = stored.stored_versions;
+    let mut body = without_gate(stored).filter(|_| versions == 1)?;
+    body["metadata"] = json!({"uid": stored.uid, "resourceVersion": stored.resource_version});
+    let action = Action::Patch {
+        subresource: None,
+        body,
+    };
+    Some(id.write(RECONCILER, action))
+}

@@ -1,0 +1,235 @@
+//! The objects of a hub.
+
+use std::collections::BTreeMap;
+
+use berth_manifests::Hub;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::choice::{Choice, Ports, labels_of};
+use crate::names::{API_VERSION_OF_OCM, DEFINITION_VERSION};
+use crate::objects::Id;
+
+/// The objects of a hub, in the order in which they are written.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Objects {
+    /// CustomResourceDefinitions.
+    pub definitions: Vec<Value>,
+    /// Namespace, accounts, roles, Service and Secret.
+    pub foundation: Vec<Value>,
+    /// Deployments.
+    pub workloads: Vec<Value>,
+    /// Webhook configurations, for when the Deployments are rolled out.
+    pub guards: Vec<Value>,
+}
+
+/// Renders the objects of a hub, and keeps those of the last choice: to read the manifests takes longer than anything else.
+#[derive(Clone, Debug)]
+pub struct Renderer {
+    version: String,
+    last: Option<Last>,
+}
+
+/// What was rendered last. The objects are text: as values they take ten times as much.
+#[derive(Clone, Debug)]
+struct Last {
+    choice: Choice,
+    name: String,
+    objects: String,
+}
+
+/// The controller's Deployment, and what OCM calls its own. The labels of the selector equal OCM's exactly: they cannot be changed.
+const CONTROLLER: &str = "berth-registration-controller";
+const CONTROLLER_APP: &str = "clustermanager-registration-controller";
+const CONTROLLER_CONTAINER: &str = "hub-registration-controller";
+
+/// The gate's Deployment, as it is for a ClusterManager named cluster-manager.
+const GATE: &str = "cluster-manager-registration-webhook";
+
+/// The names of the Deployments of a ClusterManager: of the controller and of the gate.
+#[must_use]
+pub fn deployments(name: &str) -> [String; 2] {
+    [
+        format!("{name}-registration-controller"),
+        format!("{name}-registration-webhook"),
+    ]
+}
+
+/// The objects of a choice, for the ClusterManager of this name. `version`: of this program.
+fn render(choice: &Choice, name: &str, version: &str) -> Objects {
+    let hub = Hub::with(&choice.values, &choice.image);
+    let mut objects = Objects {
+        definitions: hub.definitions,
+        foundation: hub.foundation,
+        workloads: hub.workloads,
+        guards: hub.guards,
+    };
+    let [controller, gate] = deployments(name);
+    for deployment in &mut objects.workloads {
+        if deployment["metadata"]["name"] == CONTROLLER {
+            rename(
+                deployment,
+                &controller,
+                CONTROLLER_APP,
+                CONTROLLER_CONTAINER,
+            );
+        } else if deployment["metadata"]["name"] == GATE {
+            rename(deployment, &gate, &gate, &format!("{name}-webhook"));
+            bind(deployment, &choice.ports);
+        }
+        if let Some(resources) = &choice.resources {
+            container(deployment)["resources"] = resources.clone();
+        }
+    }
+    for object in &mut objects.foundation {
+        select(object, &gate);
+    }
+    for definition in &mut objects.definitions {
+        definition["metadata"]["annotations"][DEFINITION_VERSION] = json!(version_of(version));
+        // The API server does not store what v1 demands anyway.
+        if let Some(spec) = definition["spec"].as_object_mut() {
+            spec.remove("preserveUnknownFields");
+        }
+    }
+    let labels = labels_of(choice, name);
+    for object in objects.all_mut() {
+        for (label, value) in &labels {
+            object["metadata"]["labels"][label.as_str()] = json!(value);
+        }
+    }
+    objects
+}
+
+/// The version in the annotation of CustomResourceDefinitions: that of OCM's API, which OCM's operator compares, and this program's.
+fn version_of(version: &str) -> String {
+    format!("{API_VERSION_OF_OCM}+berth.{version}")
+}
+
+/// Gives a Deployment the names that OCM gives its own.
+fn rename(deployment: &mut Value, name: &str, app: &str, container_name: &str) {
+    deployment["metadata"]["name"] = json!(name);
+    deployment["metadata"]["labels"]["app"] = json!(name);
+    let spec = &mut deployment["spec"];
+    spec["selector"]["matchLabels"]["app"] = json!(app);
+    spec["template"]["metadata"]["labels"]["app"] = json!(app);
+    let pods = &mut spec["template"]["spec"];
+    let spread = pods["topologySpreadConstraints"].as_array_mut();
+    for constraint in spread.into_iter().flatten() {
+        constraint["labelSelector"]["matchLabels"]["app"] = json!(app);
+    }
+    container(deployment)["name"] = json!(container_name);
+}
+
+/// Gives what selects the gate's pods their label.
+fn select(object: &mut Value, app: &str) {
+    for selector in [
+        "/spec/selector",
+        "/spec/selector/matchLabels",
+        "/spec/podSelector/matchLabels",
+    ] {
+        if let Some(selector) = object.pointer_mut(selector)
+            && selector["app"] == GATE
+        {
+            selector["app"] = json!(app);
+        }
+    }
+}
+
+/// Gives the gate its ports. Those of its Service stay: it finds the port of the webhooks by its name.
+fn bind(deployment: &mut Value, ports: &Ports) {
+    let all: BTreeMap<&str, (&str, u16)> = [
+        ("webhook", "port", ports.webhook),
+        ("health", "health-probe-port", ports.health),
+        ("metrics", "metrics-port", ports.metrics),
+    ]
+    .into_iter()
+    .filter_map(|(name, flag, port)| Some((name, (flag, port?))))
+    .collect();
+    let gate = container(deployment);
+    if let Some(args) = gate["args"].as_array_mut() {
+        let flags = all
+            .values()
+            .map(|(flag, port)| json!(format!("--{flag}={port}")));
+        args.extend(flags);
+    }
+    for port in gate["ports"].as_array_mut().into_iter().flatten() {
+        let name = port["name"].as_str().unwrap_or_default();
+        if let Some((_, number)) = all.get(name) {
+            port["containerPort"] = json!(number);
+        }
+    }
+    if ports.is_host_network {
+        let spec = &mut deployment["spec"];
+        // A node has each port once: an old pod goes before a new one comes.
+        spec["strategy"]["rollingUpdate"] = json!({"maxUnavailable": 1, "maxSurge": 0});
+        let pods = &mut spec["template"]["spec"];
+        pods["hostNetwork"] = json!(true);
+        pods["dnsPolicy"] = json!("ClusterFirstWithHostNet");
+    }
+}
+
+/// The first container of a Deployment.
+fn container(deployment: &mut Value) -> &mut Value {
+    &mut deployment["spec"]["template"]["spec"]["containers"][0]
+}
+
+// === impl Renderer ===
+
+impl Renderer {
+    /// A renderer of this program's objects. `version`: of this program.
+    #[must_use]
+    pub fn new(version: &str) -> Self {
+        Self {
+            version: version.to_owned(),
+            last: None,
+        }
+    }
+
+    /// Returns the objects of a choice, for the ClusterManager of this name.
+    pub(super) fn render(&mut self, choice: &Choice, name: &str) -> Objects {
+        let same = |it: &&Last| it.choice == *choice && it.name == name;
+        let kept = self.last.as_ref().filter(same);
+        if let Some(objects) = kept.and_then(|it| serde_json::from_str(&it.objects).ok()) {
+            return objects;
+        }
+        let objects = render(choice, name, &self.version);
+        self.last = serde_json::to_string(&objects).ok().map(|objects| Last {
+            choice: choice.clone(),
+            name: name.to_owned(),
+            objects,
+        });
+        objects
+    }
+}
+
+// === impl Objects ===
+
+impl Objects {
+    /// All objects, in the order in which they are written.
+    pub fn all(&self) -> impl Iterator<Item = &Value> {
+        let Self {
+            definitions,
+            foundation,
+            workloads,
+            guards,
+        } = self;
+        let parts = [definitions, foundation, workloads, guards];
+        parts.into_iter().flatten()
+    }
+
+    fn all_mut(&mut self) -> impl Iterator<Item = &mut Value> {
+        let Self {
+            definitions,
+            foundation,
+            workloads,
+            guards,
+        } = self;
+        let parts = [definitions, foundation, workloads, guards];
+        parts.into_iter().flatten()
+    }
+
+    /// The names of all objects.
+    pub fn ids(&self) -> impl Iterator<Item = Id> {
+        self.all().filter_map(Id::of)
+    }
+}

@@ -1,0 +1,304 @@
+//! The status of a ClusterManager. The types, reasons and texts of OCM's conditions are OCM's: `clusteradm` and dashboards read them.
+
+use std::collections::BTreeMap;
+
+use berth_api::conditions::{FALSE, TRUE, new, with_condition};
+use berth_api::operator::{
+    ClusterManager, ClusterManagerStatus, GenerationStatus, RelatedResource,
+};
+use berth_api::text::shorten;
+use berth_api::{Now, conditions};
+use berth_manifests::HUB_NAMESPACE;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+
+use super::choice::Choice;
+use super::decide::{Failure, deployment, name_of};
+use super::render::{Objects, deployments};
+use crate::objects::{Id, Kind, Stored};
+
+/// Upper bound on the bytes of a message.
+const LONGEST_MESSAGE: usize = 4096;
+
+/// Upper bound on the failures that a message names.
+const MOST_FAILURES: usize = 8;
+
+/// What became of the objects.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Applied<'a> {
+    /// They are as they should be.
+    Done,
+    /// These could not be written.
+    Failed(&'a [Failure]),
+    /// Another ClusterManager has the hub.
+    AnotherExists(&'a str),
+    /// Names that are made of its name would be too long: it may have this many bytes.
+    NameTooLong(usize),
+    /// Its mode is not supported.
+    ModeNotSupported(&'a str),
+    /// It is being removed, and waits for this.
+    Removing(&'a str),
+}
+
+/// What a status says.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Report<'a> {
+    pub(super) applied: Applied<'a>,
+    pub(super) choice: Option<&'a Choice>,
+    pub(super) objects: Option<&'a Objects>,
+    pub(super) stored: &'a BTreeMap<Id, Stored>,
+}
+
+type Said = (&'static str, &'static str, &'static str, String);
+
+/// The status. It equals the stored one if nothing of it changes.
+pub(super) fn status(
+    manager: &ClusterManager,
+    report: &Report<'_>,
+    now: Now,
+) -> ClusterManagerStatus {
+    let mut status = manager.status.clone().unwrap_or_default();
+    let name = name_of(manager);
+    let mut said = vec![applied(report.applied)];
+    if let Some(choice) = report.choice {
+        said.extend([gates(choice), settings(choice)]);
+        said.push(progressing(name, report.stored));
+        let [controller, gate] = deployments(name);
+        said.push(registration(&[&controller, &gate], report.stored));
+        said.push(placement(&controller, report.stored));
+    }
+    for (type_, status_, reason, message) in said {
+        let message = shorten(&message, LONGEST_MESSAGE);
+        let condition = Condition {
+            observed_generation: manager.metadata.generation,
+            ..new(type_, (status_, reason), message, now.wall)
+        };
+        set(&mut status.conditions, condition);
+    }
+    if let (Applied::Done, Some(objects)) = (report.applied, report.objects) {
+        status.observed_generation = manager.metadata.generation;
+        let written = objects.ids().filter(|id| report.stored.contains_key(id));
+        status.related_resources = written.map(related).collect();
+        let generations = deployments(name).into_iter().filter_map(|name| {
+            let stored = deployment(report.stored, &name)?;
+            Some(generation(name, stored.generation))
+        });
+        status.generations = generations.collect();
+    }
+    status
+}
+
+/// Sets a condition. Its generation alone is a change, too.
+fn set(conditions: &mut Vec<Condition>, condition: Condition) {
+    let generation = condition.observed_generation;
+    let type_ = condition.type_.clone();
+    if let Some(changed) = with_condition(conditions, condition) {
+        *conditions = changed;
+    }
+    let same = conditions.iter_mut().find(|it| it.type_ == type_);
+    if let Some(same) = same {
+        same.observed_generation = generation;
+    }
+}
+
+fn applied(applied: Applied<'_>) -> Said {
+    const APPLIED: &str = conditions::operator::APPLIED;
+    let failed = |reason, message| (APPLIED, FALSE, reason, message);
+    match applied {
+        Applied::Done => (
+            APPLIED,
+            TRUE,
+            "ClusterManagerApplied",
+            "Components of cluster manager are applied".to_owned(),
+        ),
+        Applied::Failed(failures) => {
+            let named = failures.iter().take(MOST_FAILURES).map(|it| &*it.message);
+            let mut message = named.collect::<Vec<_>>().join("; ");
+            let more = failures.len().saturating_sub(MOST_FAILURES);
+            if more > 0 {
+                message.push_str(&format!("; and {more} more"));
+            }
+            failed(reason(failures), message)
+        }
+        Applied::AnotherExists(name) => failed(
+            "AnotherClusterManager",
+            format!(
+                "the hub is that of the ClusterManager {name}, which is older: delete one of the two"
+            ),
+        ),
+        Applied::NameTooLong(longest) => failed(
+            "NameTooLong",
+            format!(
+                "the name has more than {longest} characters, and Deployments are named after it: create a ClusterManager with a shorter name"
+            ),
+        ),
+        Applied::ModeNotSupported(mode) => failed(
+            "ModeNotSupported",
+            format!(
+                "spec.deployOption.mode {mode} is not supported: the hub's components run on the hub only (Default)"
+            ),
+        ),
+        Applied::Removing(what) => failed(
+            "ClusterManagerRemoving",
+            format!("the hub is being removed, and waits for {what}"),
+        ),
+    }
+}
+
+/// OCM's reasons, by what failed.
+fn reason(failures: &[Failure]) -> &'static str {
+    match failures.first().map(|it| it.kind) {
+        Some(Kind::Definition) => "CRDApplyFailed",
+        Some(Kind::Deployment) => "RuntimeResourceApplyFailed",
+        Some(Kind::MutatingWebhooks | Kind::ValidatingWebhooks) => "WebhookApplyFailed",
+        _ => "HubResourceApplyFailed",
+    }
+}
+
+fn gates(choice: &Choice) -> Said {
+    const TYPE: &str = conditions::operator::VALID_FEATURE_GATES;
+    match &*choice.unknown_gates {
+        [] => (
+            TYPE,
+            TRUE,
+            "FeatureGatesAllValid",
+            "Feature gates are all valid".to_owned(),
+        ),
+        unknown => (
+            TYPE,
+            FALSE,
+            "InvalidFeatureGatesExisting",
+            format!(
+                "There are some invalid feature gates of [{}], will process them with default values",
+                unknown.join(", ")
+            ),
+        ),
+    }
+}
+
+fn settings(choice: &Choice) -> Said {
+    const TYPE: &str = conditions::operator::SETTINGS_SUPPORTED;
+    match &*choice.unsupported {
+        [] => (
+            TYPE,
+            TRUE,
+            "AllSupported",
+            "all settings have an effect".to_owned(),
+        ),
+        unsupported => (
+            TYPE,
+            FALSE,
+            "NotSupported",
+            format!("ignored: {}", unsupported.join("; ")),
+        ),
+    }
+}
+
+fn progressing(name: &str, stored: &BTreeMap<Id, Stored>) -> Said {
+    const TYPE: &str = conditions::operator::PROGRESSING;
+    let rolling = deployments(name).into_iter();
+    let rolling: Vec<_> = rolling
+        .filter(|it| deployment(stored, it).is_none_or(|it| !it.rollout.is_done()))
+        .collect();
+    if rolling.is_empty() {
+        return (
+            TYPE,
+            FALSE,
+            "ClusterManagerUpToDate",
+            "Components of cluster manager are up to date".to_owned(),
+        );
+    }
+    let message = format!("Deployments {} is still rolling", rolling.join(","));
+    (TYPE, TRUE, "ClusterManagerDeploymentRolling", message)
+}
+
+fn registration(names: &[&str], stored: &BTreeMap<Id, Stored>) -> Said {
+    let unavailable = names.iter().find_map(|it| unavailable(it, stored));
+    said(
+        conditions::operator::HUB_REGISTRATION_DEGRADED,
+        unavailable,
+        [
+            "GetRegistrationDeploymentFailed",
+            "UnavailableRegistrationPod",
+            "RegistrationFunctional",
+        ],
+        "registration",
+        "Registration is managing credentials",
+    )
+}
+
+/// Placement is a part of the controller.
+fn placement(name: &str, stored: &BTreeMap<Id, Stored>) -> Said {
+    said(
+        conditions::operator::HUB_PLACEMENT_DEGRADED,
+        unavailable(name, stored),
+        [
+            "GetPlacementDeploymentFailed",
+            "UnavailablePlacementPod",
+            "PlacementFunctional",
+        ],
+        "placement",
+        "Placement is scheduling placement decisions",
+    )
+}
+
+/// A Deployment that does not run as it should: its name, and how many replicas are missing, or `None` if all of it is.
+type Unavailable = (String, Option<i64>);
+
+fn unavailable(name: &str, stored: &BTreeMap<Id, Stored>) -> Option<Unavailable> {
+    let Some(deployment) = deployment(stored, name) else {
+        return Some((name.to_owned(), None));
+    };
+    let missing = deployment.rollout.replicas - deployment.rollout.available;
+    (missing > 0).then(|| (name.to_owned(), Some(missing)))
+}
+
+fn said(
+    type_: &'static str,
+    unavailable: Option<Unavailable>,
+    [absent, missing, functional]: [&'static str; 3],
+    component: &str,
+    works: &str,
+) -> Said {
+    match unavailable {
+        None => (type_, FALSE, functional, works.to_owned()),
+        Some((name, None)) => (
+            type_,
+            TRUE,
+            absent,
+            format!(
+                "Failed to get {component} deployment {HUB_NAMESPACE:?} {name:?}: it does not exist"
+            ),
+        ),
+        Some((name, Some(count))) => (
+            type_,
+            TRUE,
+            missing,
+            format!(
+                "{count} of requested instances are unavailable of {component} deployment {HUB_NAMESPACE:?} {name:?}"
+            ),
+        ),
+    }
+}
+
+fn related(id: Id) -> RelatedResource {
+    let resource = id.kind.resource();
+    RelatedResource {
+        group: resource.group,
+        version: resource.version,
+        resource: resource.resource,
+        namespace: id.namespace,
+        name: id.name,
+    }
+}
+
+fn generation(name: String, last_generation: i64) -> GenerationStatus {
+    let resource = Kind::Deployment.resource();
+    GenerationStatus {
+        group: resource.group,
+        version: resource.version,
+        resource: resource.resource,
+        namespace: HUB_NAMESPACE.to_owned(),
+        name,
+        last_generation,
+    }
+}

@@ -1,0 +1,132 @@
+//! A hub that OCM's operator installed.
+
+use super::*;
+
+const CONVERTED: &str = "clustermanagementaddons.addon.open-cluster-management.io";
+
+fn own(kind: Kind, namespace: &str, name: &str) -> (Id, Value) {
+    let id = Id {
+        kind,
+        namespace: namespace.to_owned(),
+        name: name.to_owned(),
+    };
+    let object = json!({
+        "metadata": {"name": name, "namespace": namespace, "labels": {CREATED_BY: "cluster-manager"}},
+    });
+    (id, object)
+}
+
+fn ocms() -> Play {
+    let mut play = Play::new(json!({}));
+    let hub = "open-cluster-management-hub";
+    for (id, object) in [
+        own(
+            Kind::Deployment,
+            hub,
+            "cluster-manager-placement-controller",
+        ),
+        own(
+            Kind::Deployment,
+            hub,
+            "cluster-manager-registration-webhook",
+        ),
+        own(Kind::Service, hub, "cluster-manager-addon-webhook"),
+        own(
+            Kind::ClusterRole,
+            "",
+            "open-cluster-management:cluster-manager-work:controller",
+        ),
+        own(Kind::Account, hub, "addon-webhook-sa"),
+    ] {
+        play.put(id, object);
+    }
+    // Of another ClusterManager, and of nobody.
+    let (id, mut other) = own(Kind::ClusterRole, "", "other");
+    other["metadata"]["labels"][CREATED_BY] = json!("other");
+    play.put(id, other);
+    let (id, mut definition) = own(Kind::Definition, "", CONVERTED);
+    definition["spec"] = json!({"conversion": {"strategy": "Webhook", "webhook": {
+        "clientConfig": {"service": {"namespace": hub, "name": "cluster-manager-addon-webhook"}, "caBundle": "T0NN"},
+    }}});
+    play.put(id, definition);
+    let name = "managedclustervalidators.admission.cluster.open-cluster-management.io";
+    let (id, mut guard) = own(Kind::ValidatingWebhooks, "", name);
+    guard["webhooks"] = json!([{"name": name, "clientConfig": {"caBundle": "T0NN"}}]);
+    play.put(id, guard);
+    play
+}
+
+fn conversion(play: &Play) -> (String, String) {
+    let definition = play.object(Kind::Definition, CONVERTED).unwrap();
+    let config = &definition["spec"]["conversion"]["webhook"]["clientConfig"];
+    let text = |it: &Value| it.as_str().unwrap_or_default().to_owned();
+    (text(&config["service"]["name"]), text(&config["caBundle"]))
+}
+
+#[test]
+fn what_serves_goes_on_until_the_new_one_runs_and_what_nobody_needs_goes_last() {
+    let mut play = ocms();
+    play.settle();
+    assert_eq!(
+        conversion(&play),
+        (
+            "cluster-manager-addon-webhook".to_owned(),
+            "T0NN".to_owned()
+        )
+    );
+    assert!(
+        play.object(Kind::Service, "cluster-manager-addon-webhook")
+            .is_some()
+    );
+    // The keeper publishes both authorities in the webhook configurations, and then gives the gate its certificate.
+    for object in play.store.values_mut() {
+        for webhook in object
+            .get_mut("webhooks")
+            .and_then(Value::as_array_mut)
+            .into_iter()
+            .flatten()
+        {
+            webhook["clientConfig"]["caBundle"] = json!("Qk9USA==");
+        }
+    }
+    // OCM's placement controller has no status here: only ours are waited for.
+    play.roll_out();
+    play.settle();
+    assert_eq!(
+        conversion(&play),
+        (
+            "cluster-manager-registration-webhook".to_owned(),
+            "Qk9USA==".to_owned()
+        )
+    );
+    for gone in [
+        "cluster-manager-placement-controller",
+        "cluster-manager-addon-webhook",
+        "open-cluster-management:cluster-manager-work:controller",
+        "addon-webhook-sa",
+    ] {
+        assert!(!play.store.keys().any(|it| it.name == gone), "{gone}");
+    }
+    assert!(play.object(Kind::ClusterRole, "other").is_some());
+}
+
+#[test]
+fn a_definition_of_a_later_version_stays_as_it_is() {
+    for (version, stays) in [
+        ("1.3.0", false),
+        ("1.3.1+berth.0.1.0", false),
+        ("1.3.1+berth.0.1.1", true),
+        ("v1.4.0", true),
+    ] {
+        let mut play = Play::new(json!({}));
+        let name = "managedclusters.cluster.open-cluster-management.io";
+        let (id, mut definition) = own(Kind::Definition, "", name);
+        definition["metadata"]["annotations"] = json!({crate::names::DEFINITION_VERSION: version});
+        definition["spec"] = json!({"scope": "theirs"});
+        play.put(id, definition);
+        play.settle();
+        let found = play.object(Kind::Definition, name).unwrap();
+        assert_eq!(found["spec"]["scope"] == "theirs", stays, "{version}");
+        assert_eq!(play.said("Applied"), pair("True", "ClusterManagerApplied"));
+    }
+}

@@ -1,0 +1,12 @@
+//! What an operator does: from a ClusterManager and what the hub has, to the objects that should be, and conditions.
+//!
+//! The objects are those of `manifests`: the same that kustomize and the chart give. [`hub`] says which of them, in which order, and what the
+//! status of the ClusterManager says; [`objects`] whether one is as it should be, and what makes it so; [`names`] has OCM's names,
+//! [`role`] the permissions of the operator.
+//!
+//! This crate contains values and pure functions: no client, no clock, no I/O.
+
+pub mod hub;
+pub mod names;
+pub mod objects;
+pub mod role;

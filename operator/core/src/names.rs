@@ -1,0 +1,21 @@
+//! Names that OCM's operator has, too. `clusteradm`, dashboards and GitOps read them.
+
+/// The finalizer of a ClusterManager.
+pub const CLUSTER_MANAGER_FINALIZER: &str =
+    "operator.open-cluster-management.io/cluster-manager-cleanup";
+
+/// The label of what an operator wrote for a ClusterManager: its name.
+pub const CREATED_BY: &str = "open-cluster-management.io/created-by-clustermanager";
+
+/// The annotation of a CustomResourceDefinition: the version that wrote it.
+pub const DEFINITION_VERSION: &str = "operator.open-cluster-management.io/version";
+
+/// The annotation of a ClusterManager that has the CustomResourceDefinitions deleted with it, and so all clusters, if it is `true`. OCM's
+/// operator does that always.
+pub const PURGE: &str = "operator.berth.open-cluster-management.io/purge";
+
+/// The version of OCM's API to which the CustomResourceDefinitions of this program are equal.
+pub const API_VERSION_OF_OCM: &str = "1.3.1";
+
+/// The prefix of labels that belong to OCM. They are not copied from a ClusterManager to what is written for it.
+pub(crate) const OF_OCM: &str = "open-cluster-management.io";

@@ -1,0 +1,110 @@
+//! The objects that an operator writes: which of them are as they should be, and what makes the others so.
+//!
+//! # Guarantees
+//! - An object that is as it should be is not written, whoever wrote it.
+//! - Fields that this operator applied once, and does not want any more, are removed. So are those of the content that another client set
+//!   before this operator wrote the object for the first time: OCM's operator, or `kubectl`. Labels and annotations of others stay.
+//! - The `caBundle` of webhooks is not this operator's: the certificate keeper writes it.
+
+mod agree;
+mod kinds;
+mod managed;
+mod stored;
+
+use berth_api::plan::{Action, Target, Write};
+use serde_json::{Value, json};
+
+pub use agree::agrees;
+pub use kinds::Kind;
+pub use stored::Stored;
+
+/// The field manager of operators.
+pub const MANAGER: &str = "berth-operator";
+
+/// An object, by its kind and name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Id {
+    /// Its kind.
+    pub kind: Kind,
+    /// Empty for a cluster-scoped object.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+}
+
+// === impl Id ===
+
+impl Id {
+    /// The kind and the name of an object; `None` for one that operators do not write.
+    #[must_use]
+    pub fn of(object: &Value) -> Option<Self> {
+        let text = |field: &str| object["metadata"][field].as_str().map(str::to_owned);
+        Some(Self {
+            kind: Kind::of(object)?,
+            namespace: text("namespace").unwrap_or_default(),
+            name: text("name")?,
+        })
+    }
+
+    pub(crate) fn target(&self) -> Target {
+        Target {
+            resource: self.kind.resource(),
+            namespace: (!self.namespace.is_empty()).then(|| self.namespace.clone()),
+            name: self.name.clone(),
+        }
+    }
+
+    pub(crate) fn write(&self, reconciler: &'static str, action: Action) -> Write {
+        Write {
+            target: self.target(),
+            action,
+            reconciler,
+            events: Vec::new(),
+        }
+    }
+
+    /// The name in messages.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        let kind = self.kind.kind();
+        match &*self.namespace {
+            "" => format!("{kind} {}", self.name),
+            namespace => format!("{kind} {namespace}/{}", self.name),
+        }
+    }
+}
+
+/// What makes an object as it should be; `None` if it is. `stored`: the object, if the watch of labelled objects shows it.
+#[must_use]
+pub fn action(wanted: &Value, stored: Option<&Stored>) -> Option<Action> {
+    let Some(stored) = stored else {
+        // It may exist without the label.
+        return Some(Action::CreateOrPatch {
+            body: wanted.clone(),
+            patch: json!({"metadata": {"labels": wanted["metadata"]["labels"]}}),
+        });
+    };
+    if stored.is_as(wanted) {
+        return None;
+    }
+    let api_version = wanted["apiVersion"].as_str().unwrap_or_default();
+    if let Some(managed) = stored.adopted(api_version) {
+        let metadata = json!({
+            "uid": stored.uid, "resourceVersion": stored.resource_version, "managedFields": managed,
+        });
+        return Some(Action::Patch {
+            subresource: None,
+            body: json!({"metadata": metadata}),
+        });
+    }
+    // Decided from this version: a bundle that was published since must not be undone.
+    let mut body = wanted.clone();
+    body["metadata"]["resourceVersion"] = json!(stored.resource_version);
+    Some(Action::Apply {
+        manager: MANAGER,
+        body,
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,80 @@
+//! The table of kinds: what is watched, and what is read of it.
+
+use berth_api::GroupVersionResource;
+use berth_api::operator::ClusterManager;
+use berth_manifests::{HUB_NAMESPACE, files};
+use berth_operator_core::names::CREATED_BY;
+use berth_operator_core::objects::{self, Stored};
+use berth_reconcile::{RowOf, Watched};
+
+use super::world::Operator;
+
+/// A kind that is watched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Kind {
+    /// ClusterManagers.
+    Manager,
+    /// Nodes of the control plane, by the label of this place in [`CONTROL_PLANE`].
+    Node(usize),
+    /// What the operator writes.
+    Object(objects::Kind),
+}
+
+/// What is read of an object.
+pub(super) enum Fact {
+    Manager(Box<ClusterManager>),
+    Node,
+    Object(Box<Stored>),
+}
+
+/// The labels of nodes of the control plane: of today, and of Kubernetes before 1.24.
+pub(super) const CONTROL_PLANE: [&str; 2] = [
+    "node-role.kubernetes.io/control-plane",
+    "node-role.kubernetes.io/master",
+];
+
+const NODES: [&str; 2] = ["control-plane-nodes", "master-nodes"];
+
+/// The table of kinds. Every hub serves them but for ClusterManagers, whose definition may come later, and NetworkPolicies. Without the permission to list
+/// nodes, their number is not known.
+pub(super) fn watched() -> Vec<RowOf<Operator>> {
+    let managers = GroupVersionResource::new(
+        "operator.open-cluster-management.io",
+        "v1",
+        "clustermanagers",
+    );
+    let managers = Watched::new("clustermanagers", managers, |item| {
+        Ok(Fact::Manager(Box::new(item.parse()?)))
+    });
+    let mut rows = vec![(Kind::Manager, managers.optional())];
+    for (place, (name, label)) in NODES.into_iter().zip(CONTROL_PLANE).enumerate() {
+        let nodes = GroupVersionResource::new("", "v1", "nodes");
+        let nodes = Watched::new(name, nodes, |_| Ok(Fact::Node));
+        rows.push((Kind::Node(place), nodes.labelled(label).optional()));
+    }
+    for kind in objects::Kind::ALL {
+        let row = Watched::new(kind.name(), kind.resource(), |item| {
+            Ok(Fact::Object(Box::new(Stored::read(item.json)?)))
+        });
+        let row = match kind {
+            // The operator may read this one only.
+            objects::Kind::Secret => row.within(HUB_NAMESPACE).named(&certificates()),
+            objects::Kind::NetworkPolicy => {
+                row.within(HUB_NAMESPACE).labelled(CREATED_BY).optional()
+            }
+            _ if kind.is_cluster_scoped() => row.labelled(CREATED_BY),
+            _ => row.within(HUB_NAMESPACE).labelled(CREATED_BY),
+        };
+        rows.push((Kind::Object(kind), row));
+    }
+    rows
+}
+
+/// The name of the Secret with the gate's certificates.
+fn certificates() -> String {
+    let secret = files::CERTIFICATES.documents().into_iter().next();
+    let name = secret
+        .as_ref()
+        .and_then(|it| it["metadata"]["name"].as_str());
+    name.unwrap_or_default().to_owned()
+}

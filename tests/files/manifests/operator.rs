@@ -1,0 +1,101 @@
+//! The operator has the permissions of what it installs, those of its own work, and no others.
+
+use serde_json::{Value, json};
+
+use super::files::{object, read, resources};
+
+const FOLDER: &str = "manifests/operator";
+const ROLE: &str = "manifests/operator/role.yaml";
+
+fn rules(object: &Value) -> impl Iterator<Item = &Value> {
+    object["rules"].as_array().into_iter().flatten()
+}
+
+fn has(rule: &Value, field: &str, word: &str) -> bool {
+    rule[field]
+        .as_array()
+        .is_some_and(|it| it.iter().any(|it| it == word))
+}
+
+#[test]
+fn the_operators_role_holds_what_it_grants() {
+    let held: Vec<Value> = read(ROLE).iter().flat_map(rules).cloned().collect();
+    let mut count = 0;
+    for folder in [
+        "manifests",
+        "manifests/overlays/sig-placement-decisions",
+        "manifests/overlays/auto-approval",
+    ] {
+        for file in resources(folder) {
+            for rule in read(&file).iter().flat_map(rules) {
+                assert!(held.contains(rule), "{file}: {rule}");
+                count += 1;
+            }
+        }
+    }
+    assert!(count > 100, "{count}");
+}
+
+#[test]
+fn the_operators_role_is_limited() {
+    let mut secrets = 0;
+    for role in read(ROLE) {
+        let kind = role["kind"].as_str().unwrap();
+        for rule in rules(&role) {
+            for field in ["apiGroups", "resources", "verbs"] {
+                assert!(!has(rule, field, "*"), "{rule}");
+            }
+            for verb in ["escalate", "impersonate"] {
+                assert!(!has(rule, "verbs", verb), "{rule}");
+            }
+            // To bind, only roles by name.
+            assert!(
+                !has(rule, "verbs", "bind") || !rule["resourceNames"].is_null(),
+                "{rule}"
+            );
+            let is_of_core = has(rule, "apiGroups", "");
+            if is_of_core && has(rule, "resources", "secrets") {
+                secrets += 1;
+                assert_eq!(
+                    role["metadata"]["namespace"], "open-cluster-management-hub",
+                    "{rule}"
+                );
+                // The role of the doctor may get them.
+                let verbs = [json!(["create"]), json!(["get"])];
+                let creates = verbs.contains(&rule["verbs"]);
+                assert!(creates || !rule["resourceNames"].is_null(), "{rule}");
+            }
+            // Whoever may create pods everywhere is every account.
+            let pods = ["deployments", "pods"].map(|it| has(rule, "resources", it));
+            assert!(kind == "Role" || !pods.contains(&true), "{rule}");
+        }
+    }
+    assert!(secrets > 0);
+}
+
+#[test]
+fn the_operators_deployment_has_its_account() {
+    let deployment: Value = object(&format!("{FOLDER}/deployment.yaml"), "Deployment");
+    let account: Value = object(&format!("{FOLDER}/service-account.yaml"), "ServiceAccount");
+    let pods = &deployment["spec"]["template"]["spec"];
+    assert_eq!(pods["serviceAccountName"], account["metadata"]["name"]);
+    assert_eq!(
+        deployment["metadata"]["namespace"],
+        account["metadata"]["namespace"]
+    );
+    let controller: Value = object("manifests/server/controller-deployment.yaml", "Deployment");
+    let theirs = &controller["spec"]["template"]["spec"];
+    assert_eq!(pods["securityContext"], theirs["securityContext"]);
+    let secured = |pods: &Value| pods["containers"][0]["securityContext"].clone();
+    assert_eq!(secured(pods), secured(theirs));
+    for role in read(ROLE)
+        .iter()
+        .filter(|it| it["kind"].as_str().unwrap().ends_with("Binding"))
+    {
+        assert_eq!(role["subjects"][0]["name"], account["metadata"]["name"]);
+        assert_eq!(
+            role["subjects"][0]["namespace"],
+            account["metadata"]["namespace"]
+        );
+    }
+}

@@ -1,0 +1,159 @@
+//! A hub is installed, guarded, put back, and left alone.
+
+use berth_testkit::{eventually, when};
+use serde_json::Map;
+
+use super::*;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hub_is_installed_by_an_object_and_put_back_when_others_change_it() {
+    let (node, operator) = installed(json!({})).await;
+    let admin = &node.admin;
+
+    // The gate decides, and fills in.
+    let (path, cluster) = managed_cluster("by-an-object");
+    admin
+        .post(path.rsplit_once('/').unwrap().0, &cluster)
+        .await
+        .unwrap()
+        .ok();
+    let stored = admin.get(&path).await.unwrap();
+    let set = &stored.ok()["metadata"]["labels"]["cluster.open-cluster-management.io/clusterset"];
+    assert_eq!(set, "default");
+    let (path, cluster) = managed_cluster("a.b");
+    let refused = admin
+        .post(path.rsplit_once('/').unwrap().0, &cluster)
+        .await
+        .unwrap();
+    assert_eq!(refused.code, 400, "{refused:?}");
+
+    // A second operator finds everything right.
+    let before = versions(admin).await;
+    drop(operator);
+    let mut operator = Operator::start(&node.cluster).await;
+    operator
+        .process
+        .logged(|line| line["message"] == "reconciling");
+    create(admin, "second", json!({})).await.ok();
+    let second = format!("{MANAGERS}/second");
+    once(admin, &second, "it is refused", |it| {
+        it["status"]["conditions"][0]["reason"] == "AnotherClusterManager"
+    })
+    .await;
+    assert_eq!(versions(admin).await, before);
+    admin.delete(&second).await.unwrap().ok();
+
+    // Each object in turn: deleted, and without its label.
+    for path in related(admin).await {
+        // The hub deletes what is in it first; and with a definition all its objects.
+        let stays =
+            path.contains("/namespaces/open-cluster-management-hub") && path.ends_with("-hub");
+        let old = admin.get(&path).await.unwrap();
+        let uid = old.ok()["metadata"]["uid"].clone();
+        if !stays && !path.contains("customresourcedefinitions") {
+            admin.delete(&path).await.unwrap().ok();
+            once(admin, &path, "it is there again", |it| {
+                it["metadata"]["uid"] != uid
+            })
+            .await;
+            if path.contains("/deployments/") {
+                node.reports().await;
+            }
+        }
+        if path.contains("/secrets/") {
+            continue;
+        }
+        let label = "open-cluster-management.io/created-by-clustermanager";
+        let patch = json!({"metadata": {"labels": {label: null}}});
+        admin.merge(&path, &patch).await.unwrap().ok();
+        once(admin, &path, "it has its label again", |it| {
+            !it["metadata"]["labels"][label].is_null()
+        })
+        .await;
+    }
+    node.reports().await;
+    guarded(admin).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_changed_in_the_object_is_changed_on_the_hub() {
+    let (node, _operator) = installed(json!({})).await;
+    let admin = &node.admin;
+    let gate = "/apis/apps/v1/namespaces/open-cluster-management-hub/deployments/cluster-manager-registration-webhook";
+    let infra = json!({"nodeSelector": {"infra": ""}});
+    let patch = json!({"spec": {
+        "registrationImagePullSpec": "registry.example.com/mine:v2", "nodePlacement": infra,
+        "registrationConfiguration": {"featureGates": [{"feature": "NoSuchGate", "mode": "Enable"}]},
+        "serverConfiguration": {},
+    }});
+    admin.merge(MANAGER, &patch).await.unwrap().ok();
+    once(admin, gate, "image and nodes", |it| {
+        let pods = &it["spec"]["template"]["spec"];
+        pods["containers"][0]["image"] == "registry.example.com/mine:v2"
+            && pods["nodeSelector"]["infra"] == ""
+    })
+    .await;
+    let rolling = said(
+        admin,
+        ("Progressing", "True", "ClusterManagerDeploymentRolling"),
+    )
+    .await;
+    assert!(
+        rolling.contains("cluster-manager-registration-webhook"),
+        "{rolling}"
+    );
+    said(
+        admin,
+        ("ValidFeatureGates", "False", "InvalidFeatureGatesExisting"),
+    )
+    .await;
+    let unsupported = said(admin, ("SettingsSupported", "False", "NotSupported")).await;
+    assert!(
+        unsupported.contains("spec.serverConfiguration"),
+        "{unsupported}"
+    );
+    // What is not wanted any more goes.
+    let patch = json!({"spec": {"nodePlacement": null, "registrationConfiguration": null, "serverConfiguration": null}});
+    admin.merge(MANAGER, &patch).await.unwrap().ok();
+    once(admin, gate, "any node", |it| {
+        let nodes = &it["spec"]["template"]["spec"]["nodeSelector"];
+        nodes.as_object().is_none_or(Map::is_empty)
+    })
+    .await;
+    node.reports().await;
+    said(admin, ("SettingsSupported", "True", "AllSupported")).await;
+    guarded(admin).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_the_operator_may_not_write_is_named() {
+    let node = node().await;
+    let admin = &node.admin;
+    let role =
+        "/apis/rbac.authorization.k8s.io/v1/clusterroles/open-cluster-management:berth-operator";
+    let stored = admin.get(role).await.unwrap().ok().clone();
+    let mut weak = stored.clone();
+    let rules = weak["rules"].as_array_mut().unwrap();
+    rules.retain(|it| it["resources"] != json!(["clusterroles"]));
+    rules.push(json!({
+        "apiGroups": ["rbac.authorization.k8s.io"], "resources": ["clusterroles"], "verbs": ["get", "list", "watch"],
+    }));
+    admin.put(role, &weak).await.unwrap().ok();
+    let _operator = Operator::start(&node.cluster).await;
+    create(admin, "cluster-manager", json!({})).await.ok();
+    let why = said(admin, ("Applied", "False", "HubResourceApplyFailed")).await;
+    assert!(
+        why.contains("ClusterRole open-cluster-management:"),
+        "{why}"
+    );
+    let strong = eventually("no conflict", async || {
+        let mut role_ = stored.clone();
+        role_["metadata"]
+            .as_object_mut()
+            .unwrap()
+            .remove("resourceVersion");
+        when(admin.put(role, &role_).await.unwrap(), |it| it.code == 200)
+    });
+    strong.await;
+    said(admin, ("Applied", "True", "ClusterManagerApplied")).await;
+}
