@@ -3,8 +3,8 @@
 //! # Guarantees
 //! - An object that is as it should be is not written, whoever wrote it.
 //! - Fields that this operator applied once, and does not want any more, are removed. So are those of the content that another client set
-//!   before this operator wrote the object for the first time: OCM's operator, or `kubectl`. Labels and annotations of others stay.
-//! - The `caBundle` of webhooks is not this operator's: the certificate keeper writes it.
+//!   without server-side apply, as OCM's operator and `kubectl apply` do, once the object is not as it should be. Labels and annotations of
+//!   others stay, and so does what the certificate keeper writes: the content of the Secret, and the `caBundle` of webhooks.
 
 mod agree;
 mod kinds;
@@ -77,12 +77,13 @@ impl Id {
 /// What makes an object as it should be; `None` if it is. `stored`: the object, if the watch of labelled objects shows it.
 #[must_use]
 pub fn action(wanted: &Value, stored: Option<&Stored>) -> Option<Action> {
+    // Applying creates it, too. It may exist without the label.
+    let apply = |body| Action::Apply {
+        manager: MANAGER,
+        body,
+    };
     let Some(stored) = stored else {
-        // It may exist without the label.
-        return Some(Action::CreateOrPatch {
-            body: wanted.clone(),
-            patch: json!({"metadata": {"labels": wanted["metadata"]["labels"]}}),
-        });
+        return Some(apply(wanted.clone()));
     };
     if stored.is_as(wanted) {
         return None;
@@ -100,10 +101,7 @@ pub fn action(wanted: &Value, stored: Option<&Stored>) -> Option<Action> {
     // Decided from this version: a bundle that was published since must not be undone.
     let mut body = wanted.clone();
     body["metadata"]["resourceVersion"] = json!(stored.resource_version);
-    Some(Action::Apply {
-        manager: MANAGER,
-        body,
-    })
+    Some(apply(body))
 }
 
 #[cfg(test)]

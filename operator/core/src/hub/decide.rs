@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::choice::{Choice, Settings, choice};
 use super::definitions::{bundle, definition, with_bundle};
-use super::render::{Objects, Renderer, deployments};
+use super::render::{Objects, Renderer};
 use super::status::{Applied, Report, status};
 use super::{RECONCILED, RECONCILER, removal};
 use crate::names::CLUSTER_MANAGER_FINALIZER;
@@ -115,7 +115,7 @@ pub(super) fn has_finalizer(manager: &ClusterManager) -> bool {
 
 /// The objects as they should be now.
 fn wanted(facts: &Facts<'_>, mut objects: Objects) -> Objects {
-    let is_rolled_out = is_rolled_out(facts);
+    let is_rolled_out = is_rolled_out(facts, &objects);
     let bundle = bundle(facts.stored);
     let definitions = std::mem::take(&mut objects.definitions).into_iter();
     let definitions = definitions.filter_map(|it| {
@@ -130,12 +130,11 @@ fn wanted(facts: &Facts<'_>, mut objects: Objects) -> Objects {
     objects
 }
 
-/// Returns whether both Deployments run as they should.
-fn is_rolled_out(facts: &Facts<'_>) -> bool {
-    let names = deployments(name_of(facts.manager));
-    names.iter().all(|name| {
-        let deployment = deployment(facts.stored, name);
-        deployment.is_some_and(|it| it.rollout.is_done())
+/// Returns whether the Deployments are as they should be, not those of OCM's operator, and all their replicas run.
+fn is_rolled_out(facts: &Facts<'_>, objects: &Objects) -> bool {
+    objects.workloads.iter().all(|wanted| {
+        let stored = Id::of(wanted).and_then(|id| facts.stored.get(&id));
+        stored.is_some_and(|it| action(wanted, Some(it)).is_none() && it.rollout.is_done())
     })
 }
 
@@ -168,7 +167,7 @@ fn due(facts: &Facts<'_>, objects: &Objects) -> Vec<Write> {
         }
     }
     // The certificate keeper, a part of the controller, publishes the authority before the gate gets its certificate.
-    if !is_rolled_out(facts) || bundle(facts.stored).is_none() {
+    if !is_rolled_out(facts, objects) || bundle(facts.stored).is_none() {
         return Vec::new();
     }
     let writes = of(&objects.guards);

@@ -132,13 +132,18 @@ impl Play {
             name: target.name.clone(),
         };
         match write.action {
-            Action::CreateOrPatch { body, patch } => match self.store.get_mut(&id) {
-                Some(stored) => json_patch::merge(stored, &patch),
-                None => self.put(id.clone(), body),
-            },
             // As a merge, which removes nothing.
             Action::Apply { body, .. } | Action::Patch { body, .. } => {
-                json_patch::merge(self.store.get_mut(&id).unwrap(), &body);
+                match self.store.get_mut(&id) {
+                    Some(stored) => {
+                        json_patch::merge(stored, &body);
+                        if !body["spec"].is_null() {
+                            let generation = &mut stored["metadata"]["generation"];
+                            *generation = json!(generation.as_i64().unwrap_or_default() + 1);
+                        }
+                    }
+                    None => self.put(id.clone(), body),
+                }
             }
             Action::Delete { .. } => {
                 self.store.remove(&id);
@@ -237,7 +242,6 @@ impl Play {
 
 fn shown(write: &Write) -> String {
     let what = match &write.action {
-        Action::CreateOrPatch { .. } => "create",
         Action::Apply { .. } => "apply",
         Action::Patch { .. } => "patch",
         Action::Delete { .. } => "delete",

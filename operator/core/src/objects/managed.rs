@@ -8,24 +8,26 @@ use serde_json::{Map, Value, json};
 
 use super::MANAGER;
 
-/// Not this manager's, even if another client set it.
+/// What is never this manager's, even if another client set it: labels and annotations, and the content of Secrets.
+const OF_OTHERS: [&str; 3] = ["f:metadata", "f:data", "f:stringData"];
+
+/// The same, anywhere in an object.
 const CA_BUNDLE: &str = "f:caBundle";
 
 /// The fields that this manager applied; `None` if it never did.
 pub(super) fn applied(managed: &Value) -> Option<&Map<String, Value>> {
     let mut entries = managed.as_array()?.iter();
-    let ours = entries.find(|it| {
-        it["manager"] == MANAGER && it["operation"] == "Apply" && it.get("subresource").is_none()
-    })?;
-    ours["fieldsV1"].as_object()
+    entries.find(|it| is_ours(it))?["fieldsV1"].as_object()
 }
 
-/// The entries, once the content that others set without server-side apply is this manager's; `None` if there is none, or if this manager has
-/// applied the object before.
+fn is_ours(entry: &Value) -> bool {
+    entry["manager"] == MANAGER
+        && entry["operation"] == "Apply"
+        && entry.get("subresource").is_none()
+}
+
+/// The entries, once the content that others set without server-side apply is this manager's; `None` if there is none.
 pub(super) fn adopted(managed: &Value, api_version: &str) -> Option<Value> {
-    if applied(managed).is_some() {
-        return None;
-    }
     let mut ours = Map::new();
     let mut kept = Vec::new();
     for entry in managed.as_array()? {
@@ -39,14 +41,16 @@ pub(super) fn adopted(managed: &Value, api_version: &str) -> Option<Value> {
         };
         let mut left = Map::new();
         for (path, below) in fields {
-            if path == "f:metadata" {
+            if OF_OTHERS.contains(&path.as_str()) {
                 left.insert(path.clone(), below.clone());
             } else {
                 let (taken, rest) = without_bundles(below);
-                merge(
-                    ours.entry(path).or_insert(Value::Object(Map::new())),
-                    &taken,
-                );
+                if let Some(taken) = taken {
+                    merge(
+                        ours.entry(path).or_insert(Value::Object(Map::new())),
+                        &taken,
+                    );
+                }
                 if let Some(rest) = rest {
                     left.insert(path.clone(), rest);
                 }
@@ -61,31 +65,34 @@ pub(super) fn adopted(managed: &Value, api_version: &str) -> Option<Value> {
     if ours.is_empty() {
         return None;
     }
+    // An entry of this manager is replaced.
+    for (path, below) in applied(managed).into_iter().flatten() {
+        merge(ours.entry(path).or_insert(Value::Object(Map::new())), below);
+    }
+    kept.retain(|it| !is_ours(it));
     kept.push(json!({
         "manager": MANAGER, "operation": "Apply", "apiVersion": api_version, "fieldsType": "FieldsV1", "fieldsV1": ours,
     }));
     Some(Value::Array(kept))
 }
 
-/// Fields without those of bundles, and those of bundles, if there are any.
-fn without_bundles(fields: &Value) -> (Value, Option<Value>) {
-    let Some(all) = fields.as_object() else {
-        return (fields.clone(), None);
+/// Fields without those of bundles, and those of bundles; `None` where there are none.
+fn without_bundles(fields: &Value) -> (Option<Value>, Option<Value>) {
+    let children = fields.as_object().filter(|it| !it.is_empty());
+    let Some(children) = children else {
+        return (Some(fields.clone()), None);
     };
     let (mut taken, mut rest) = (Map::new(), Map::new());
-    for (path, below) in all {
-        if path == CA_BUNDLE {
-            rest.insert(path.clone(), below.clone());
-            continue;
-        }
-        let (below, left) = without_bundles(below);
-        taken.insert(path.clone(), below);
-        if let Some(left) = left {
-            rest.insert(path.clone(), left);
-        }
+    for (path, below) in children {
+        let (of_ours, of_others) = match path.as_str() {
+            CA_BUNDLE => (None, Some(below.clone())),
+            _ => without_bundles(below),
+        };
+        taken.extend(of_ours.map(|it| (path.clone(), it)));
+        rest.extend(of_others.map(|it| (path.clone(), it)));
     }
-    let rest = (!rest.is_empty()).then_some(Value::Object(rest));
-    (Value::Object(taken), rest)
+    let some = |fields: Map<String, Value>| (!fields.is_empty()).then_some(Value::Object(fields));
+    (some(taken), some(rest))
 }
 
 fn merge(into: &mut Value, from: &Value) {

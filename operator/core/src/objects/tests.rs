@@ -29,12 +29,30 @@ fn of_another(manager: &str, fields: Value) -> Value {
 }
 
 #[test]
-fn an_object_that_is_not_seen_is_created_or_gets_its_label() {
+fn an_object_that_is_not_seen_is_applied_whoever_has_it() {
     let action = action(&wanted(), None);
-    let Some(Action::CreateOrPatch { patch, .. }) = action else {
+    let Some(Action::Apply { body, .. }) = action else {
         panic!("{action:?}");
     };
-    assert_eq!(patch, json!({"metadata": {"labels": {"a": "b"}}}));
+    assert_eq!(body, wanted());
+}
+
+#[test]
+fn the_content_of_a_secret_stays_its_keepers() {
+    let wanted = json!({
+        "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "labels": {"a": "b"}}, "type": "Opaque",
+    });
+    let object = json!({
+        "metadata": {
+            "name": "s",
+            "managedFields": [{
+                "manager": "keeper", "operation": "Update", "apiVersion": "v1", "fieldsV1": {"f:data": {"f:tls.key": {}}},
+            }],
+        },
+        "data": {"tls.key": "a2V5"}, "type": "Opaque",
+    });
+    let found = action(&wanted, Some(&stored(&object)));
+    assert!(matches!(found, Some(Action::Apply { .. })), "{found:?}");
 }
 
 #[test]

@@ -30,6 +30,11 @@ fn ocms() -> Play {
             hub,
             "cluster-manager-registration-webhook",
         ),
+        own(
+            Kind::Deployment,
+            hub,
+            "cluster-manager-registration-controller",
+        ),
         own(Kind::Service, hub, "cluster-manager-addon-webhook"),
         own(
             Kind::ClusterRole,
@@ -40,7 +45,9 @@ fn ocms() -> Play {
     ] {
         play.put(id, object);
     }
-    // Of another ClusterManager, and of nobody.
+    // OCM's controllers and webhooks run.
+    play.roll_out();
+    // Of another ClusterManager.
     let (id, mut other) = own(Kind::ClusterRole, "", "other");
     other["metadata"]["labels"][CREATED_BY] = json!("other");
     play.put(id, other);
