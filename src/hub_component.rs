@@ -30,7 +30,7 @@ pub(crate) struct HubComponentArgs {
     /// The certificate comes from /var/run/secrets/serving-cert, or else it is self-signed
     #[arg(long, value_name = "IP:PORT", default_value = ":8443")]
     listen: Address,
-    /// Namespace of the hub's components, and of the Leases
+    /// Namespace of the hub's components, and of the Leases; of the operator: of its Lease
     /// [default: the namespace that this runs in, else open-cluster-management-hub]
     #[arg(long, value_name = "NAMESPACE")]
     namespace: Option<String>,

@@ -1,22 +1,30 @@
 //! The operator as a [`World`].
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::mem;
 use std::sync::Arc;
 
 use berth_api::Now;
 use berth_api::operator::ClusterManager;
-use berth_api::plan::{Plan, WriteFailure};
-use berth_operator_core::hub::{Decision, Facts, Failure, RECONCILER, Renderer, Settings, decide};
+use berth_api::plan::{Plan, Target, Write, WriteFailure};
+use berth_hub::{Call, object_path};
+use berth_operator_core::hub::{
+    Decision, Facts, Failure, RECONCILER, Renderer, Settings, asked_for, can_have_a_hub, decide,
+};
 use berth_operator_core::objects::{self, Id, Stored};
 use berth_reconcile::queue::Next;
 use berth_reconcile::{
-    Handle, Lane, Meta, Report, Wake, WatchError, World, WriteOutcome, failed, never_settled, now,
+    Handle, Lane, Meta, RawObject, Report, Wake, WatchError, World, WriteOutcome, failed,
+    never_settled, now,
 };
 
 use super::kinds::{CONTROL_PLANE, Fact, Kind};
 
 /// Upper bound on the steps of a reconcile: each of the parts of a hub is taken over, then written.
 const MOST_STEPS: usize = 32;
+
+/// The last steps of a reconcile: what did not settle until then is reported.
+const REPORTING: usize = 4;
 
 /// What the operator knows of the hub.
 pub(super) struct Operator {
@@ -28,6 +36,8 @@ pub(super) struct Operator {
     stored: BTreeMap<Id, Stored>,
     nodes: [BTreeSet<String>; CONTROL_PLANE.len()],
     listed: HashSet<Kind>,
+    /// The kinds that the hub does not serve, or does not let the operator list.
+    missing: HashSet<Kind>,
 }
 
 // === impl Operator ===
@@ -42,34 +52,59 @@ impl Operator {
             stored: BTreeMap::new(),
             nodes: Default::default(),
             listed: HashSet::new(),
+            missing: HashSet::new(),
         }
     }
 
-    /// Returns whether everything has been seen that decides: but for nodes and NetworkPolicies, which need not be there.
+    /// Returns whether everything has been seen that decides. Nodes and NetworkPolicies need not be there.
     fn is_ready(&self) -> bool {
-        let kinds = objects::Kind::ALL
-            .into_iter()
-            .filter(|it| *it != objects::Kind::NetworkPolicy);
-        let mut kinds = kinds.map(Kind::Object);
-        self.listed.contains(&Kind::Manager) && kinds.all(|it| self.listed.contains(&it))
+        let objects = objects::Kind::ALL.into_iter().map(Kind::Object);
+        let nodes = (0..CONTROL_PLANE.len()).map(Kind::Node);
+        let mut kinds = objects.chain(nodes);
+        let is_known = |it: Kind| self.listed.contains(&it) || self.missing.contains(&it);
+        self.listed.contains(&Kind::Manager) && kinds.all(is_known)
     }
 
     /// What is due for a ClusterManager, given the writes that failed before.
     fn due(&mut self, name: &str, failures: &[Failure], now: Now) -> Decision {
+        let mut renderer = mem::take(&mut self.renderer);
+        let facts = self.facts(name, self.known_nodes(), failures);
+        let decision = facts.map(|it| decide(&it, &mut renderer, now));
+        self.renderer = renderer;
+        decision.unwrap_or_default()
+    }
+
+    /// The objects that the ClusterManager asks for, and that no watch shows: they may exist without the label.
+    fn unknown(&mut self, name: &str) -> Vec<Id> {
+        let mut renderer = mem::take(&mut self.renderer);
+        let facts = self.facts(name, self.known_nodes(), &[]);
+        let ids = facts.map(|it| asked_for(&it, &mut renderer));
+        self.renderer = renderer;
+        let mut ids = ids.unwrap_or_default();
+        ids.retain(|id| {
+            let stored = self.stored.get(id);
+            // The Secret is watched by its name.
+            id.kind != objects::Kind::Secret && stored.is_none_or(|it| it.created_by.is_none())
+        });
+        ids
+    }
+
+    fn known_nodes(&self) -> usize {
+        self.nodes.iter().flatten().collect::<BTreeSet<_>>().len()
+    }
+
+    /// What decides about a ClusterManager; `None` while that is not known.
+    fn facts<'a>(&'a self, name: &str, nodes: usize, failures: &'a [Failure]) -> Option<Facts<'a>> {
         let readable = (self.managers.get(name)).filter(|_| !self.unreadable.contains(name));
-        let Some(manager) = readable.filter(|_| self.is_ready()) else {
-            return Decision::default();
-        };
-        let nodes: BTreeSet<_> = self.nodes.iter().flatten().collect();
-        let facts = Facts {
+        let manager = readable.filter(|_| self.is_ready())?;
+        Some(Facts {
             manager,
             elder: elder(&self.managers, manager),
-            nodes: nodes.len(),
+            nodes,
             stored: &self.stored,
             settings: &self.settings,
             failures,
-        };
-        decide(&facts, &mut self.renderer, now)
+        })
     }
 
     fn wake(&self, wakes: &mut Wake<Self>) {
@@ -77,7 +112,7 @@ impl Operator {
     }
 }
 
-/// The ClusterManager that came before this one, by the time and then by the name.
+/// The ClusterManager that came before this one, by the time and then by the name, of those that can have a hub.
 fn elder<'a>(
     managers: &'a BTreeMap<String, ClusterManager>,
     manager: &ClusterManager,
@@ -86,7 +121,8 @@ fn elder<'a>(
         let created = it.metadata.creation_timestamp.as_ref();
         (created.map(|it| it.0), it.metadata.name.clone())
     };
-    let oldest = managers.values().min_by_key(|it| age(it))?;
+    let able = managers.values().filter(|it| can_have_a_hub(it));
+    let oldest = able.min_by_key(|it| age(it))?;
     let name = oldest.metadata.name.as_deref();
     name.filter(|_| age(oldest) < age(manager))
 }
@@ -157,12 +193,20 @@ impl World for Operator {
     }
 
     fn listed(&mut self, kind: Kind, _: Now, wakes: &mut Wake<Self>) {
-        if self.listed.insert(kind) {
+        let was_missing = self.missing.remove(&kind);
+        if self.listed.insert(kind) || was_missing {
             self.wake(wakes);
         }
     }
 
-    fn lost_sight(&mut self, kind: Kind, error: &WatchError, _: Now, _: &mut Wake<Self>) {
+    fn lost_sight(&mut self, kind: Kind, error: &WatchError, _: Now, wakes: &mut Wake<Self>) {
+        let may_miss = matches!(
+            kind,
+            Kind::Node(_) | Kind::Object(objects::Kind::NetworkPolicy)
+        );
+        if may_miss && matches!(error.code, 403 | 404) && self.missing.insert(kind) {
+            self.wake(wakes);
+        }
         if kind == Kind::Manager && error.code == 404 {
             tracing::info!(
                 "the hub does not serve ClusterManagers: waiting for their CustomResourceDefinition"
@@ -180,16 +224,27 @@ impl World for Operator {
     }
 
     async fn reconcile(on: &Handle<Self>, name: &String) -> Next {
+        if let Err(failed) = look_up(on, name).await {
+            return failed;
+        }
         let mut failures = Vec::new();
-        for _ in 0..MOST_STEPS {
+        let mut restless = Vec::new();
+        for step in 0..MOST_STEPS {
             let decision = {
                 let reported: Vec<_> = failures
                     .iter()
                     .filter_map(|(failed, _)| failure(failed))
+                    .chain(restless.iter().cloned())
                     .collect();
                 on.world().due(name, &reported, now())
             };
+            if step == MOST_STEPS - REPORTING && decision.is_of_objects {
+                // Another client, or a webhook of one, undoes what is written.
+                restless = decision.writes.iter().filter_map(undone).collect();
+                continue;
+            }
             match on.carry_out(decision.writes).await {
+                WriteOutcome::Nothing if !restless.is_empty() => return never_settled(name),
                 WriteOutcome::Nothing if failures.is_empty() => return Next::SETTLED,
                 WriteOutcome::Nothing => return failed(&failures),
                 WriteOutcome::Written => {}
@@ -207,16 +262,51 @@ impl World for Operator {
     }
 }
 
+/// Reads the objects that no watch shows. What exists without the label is known then, and is taken over as it is.
+async fn look_up(on: &Handle<Operator>, name: &str) -> Result<(), Next> {
+    let unknown = on.world().unknown(name);
+    for id in unknown {
+        let resource = id.kind.resource();
+        let kind = (&*resource.group, &*resource.version, &*resource.resource);
+        let since = on.moment(Kind::Object(id.kind));
+        let call = Call::get(object_path(kind, &id.namespace, &id.name));
+        match on.writer(0).send(call).await {
+            Ok(answer) => match RawObject::read(answer.body) {
+                Ok(object) => on.observed(Kind::Object(id.kind), &object),
+                Err(error) => {
+                    tracing::warn!(object = id.shown(), %error, "an object cannot be read")
+                }
+            },
+            Err(error) if error.is_absent() => on.gone(since, &id.namespace, &id.name),
+            Err(error) => {
+                tracing::warn!(object = id.shown(), %error, "an object cannot be read");
+                return Err(Next::Failed { wait: None });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A write that does not last, as the ClusterManager reports it.
+fn undone(write: &Write) -> Option<Failure> {
+    let (kind, object) = named(&write.target)?;
+    let message = format!("{object}: another client changes what is written");
+    Some(Failure { kind, message })
+}
+
 /// A failure, as the ClusterManager reports it. What passes by itself is not reported.
 fn failure(failure: &WriteFailure) -> Option<Failure> {
     if failure.code == 409 {
         return None;
     }
-    let target = &failure.target;
+    let (kind, object) = named(&failure.target)?;
+    let message = format!("{object}: {}", failure.message);
+    Some(Failure { kind, message })
+}
+
+fn named(target: &Target) -> Option<(objects::Kind, String)> {
     let mut kinds = objects::Kind::ALL.into_iter();
     let kind = kinds.find(|it| it.resource() == target.resource)?;
     let namespace = target.namespace.as_deref().unwrap_or_default();
-    let object = id(kind, namespace, &target.name).shown();
-    let message = format!("{object}: {}", failure.message);
-    Some(Failure { kind, message })
+    Some((kind, id(kind, namespace, &target.name).shown()))
 }

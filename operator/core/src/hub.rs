@@ -8,8 +8,8 @@
 //! # Guarantees
 //! - Nothing is written that is as it should be: see [`objects`](crate::objects).
 //! - A CustomResourceDefinition of a later version stays as it is.
-//! - Only objects with the label of this ClusterManager are deleted, and no Namespace, Secret or CustomResourceDefinition, unless the
-//!   ClusterManager is deleted and says so.
+//! - Only objects with the label of this ClusterManager are deleted: no Namespace; Secrets only with the ClusterManager, and
+//!   CustomResourceDefinitions only if that says so, or a flag does.
 //! - Of several ClusterManagers only the oldest has a hub: they would write the same objects.
 //!
 //! OCM deletes all clusters with a ClusterManager, and points the conversion of add-ons to a server that does not run yet.
@@ -22,7 +22,7 @@ mod render;
 mod status;
 
 pub use choice::{Choice, Ports, Settings, choice};
-pub use decide::{Decision, Facts, Failure, decide};
+pub use decide::{Decision, Facts, Failure, asked_for, can_have_a_hub, decide};
 pub use render::{Objects, Renderer, deployments};
 
 /// The group and the resource of ClusterManagers.

@@ -6,6 +6,7 @@ use berth_api::operator::{
     BindConfiguration, ClusterManager, ClusterManagerMode, FeatureGate, FeatureGateMode,
     RegistrationAuthType, ResourceQosClass, ResourceRequirement, WorkDriver,
 };
+use berth_api::quantity::as_go_writes;
 use berth_manifests::values::HubValues;
 use serde_json::{Map, Value, json};
 
@@ -144,7 +145,19 @@ fn as_map<T: serde::Serialize>(value: &T) -> Option<Map<String, Value>> {
 fn resources(requirement: &ResourceRequirement) -> Option<Value> {
     match requirement.r#type {
         ResourceQosClass::BestEffort => Some(json!({})),
-        ResourceQosClass::ResourceRequirement => Some(json!(requirement.resource_requirements)),
+        ResourceQosClass::ResourceRequirement => {
+            let mut resources = json!(requirement.resource_requirements);
+            for amounts in ["requests", "limits"] {
+                let amounts = resources.get_mut(amounts).and_then(Value::as_object_mut);
+                for amount in amounts.into_iter().flat_map(Map::values_mut) {
+                    // As the API server stores it in a Deployment.
+                    if let Some(written) = amount.as_str().and_then(as_go_writes) {
+                        *amount = json!(written);
+                    }
+                }
+            }
+            Some(resources)
+        }
         ResourceQosClass::Default | ResourceQosClass::Other(_) => None,
     }
 }
@@ -315,7 +328,7 @@ impl Choice {
 
 fn ports(bind: &BindConfiguration) -> Ports {
     let port = |it: Option<i32>, preset: u16| {
-        let port = u16::try_from(it?).ok()?;
+        let port = u16::try_from(it?).ok().filter(|it| *it > 0)?;
         (port != preset).then_some(port)
     };
     Ports {

@@ -8,7 +8,7 @@ use berth_api::{GroupVersionResource, Now};
 use serde_json::{Value, json};
 
 use super::choice::{Choice, Settings, choice};
-use super::definitions::{bundle, definition, with_bundle};
+use super::definitions::{bundle, converts_elsewhere, definition, with_bundle};
 use super::render::{Objects, Renderer};
 use super::status::{Applied, Report, status};
 use super::{RECONCILED, RECONCILER, removal};
@@ -57,10 +57,17 @@ pub struct Decision {
 #[must_use]
 pub fn decide(facts: &Facts<'_>, renderer: &mut Renderer, now: Now) -> Decision {
     let manager = facts.manager;
+    let refusal = own_refusal(manager);
     if manager.metadata.deletion_timestamp.is_some() {
-        return removal::decide(facts, now);
+        return match refusal {
+            // OCM's operator installed it elsewhere, and has to clean up there.
+            Some(refusal @ Applied::ModeNotSupported(_)) if has_finalizer(manager) => {
+                report(facts, refusal, None, now)
+            }
+            _ => removal::decide(facts, now),
+        };
     }
-    if let Some(refusal) = refusal(facts) {
+    if let Some(refusal) = refusal.or(facts.elder.map(Applied::AnotherExists)) {
         return report(facts, refusal, None, now);
     }
     if !has_finalizer(manager) {
@@ -91,17 +98,33 @@ pub fn decide(facts: &Facts<'_>, renderer: &mut Renderer, now: Now) -> Decision 
     }
 }
 
-/// Why this ClusterManager gets no hub.
-fn refusal<'a>(facts: &Facts<'a>) -> Option<Applied<'a>> {
-    let manager = facts.manager;
-    if let Some(elder) = facts.elder {
-        return Some(Applied::AnotherExists(elder));
-    }
+/// Why this ClusterManager gets no hub, whatever others there are.
+fn own_refusal(manager: &ClusterManager) -> Option<Applied<'_>> {
     if name_of(manager).len() > LONGEST_NAME {
         return Some(Applied::NameTooLong(LONGEST_NAME));
     }
     let mode = &manager.spec.deploy_option.mode;
     (*mode != ClusterManagerMode::Default).then(|| Applied::ModeNotSupported(mode.as_str()))
+}
+
+/// Returns whether a ClusterManager can have a hub: of those that can, the oldest has it.
+#[must_use]
+pub fn can_have_a_hub(manager: &ClusterManager) -> bool {
+    own_refusal(manager).is_none()
+}
+
+/// The names of the objects that a ClusterManager asks for.
+#[must_use]
+pub fn asked_for(facts: &Facts<'_>, renderer: &mut Renderer) -> Vec<Id> {
+    let manager = facts.manager;
+    let is_idle = manager.metadata.deletion_timestamp.is_some()
+        || facts.elder.is_some()
+        || own_refusal(manager).is_some();
+    if is_idle {
+        return Vec::new();
+    }
+    let choice = choice(manager, facts.nodes, facts.settings);
+    renderer.render(&choice, name_of(manager)).ids().collect()
 }
 
 pub(super) fn name_of(manager: &ClusterManager) -> &str {
@@ -166,16 +189,19 @@ fn due(facts: &Facts<'_>, objects: &Objects) -> Vec<Write> {
             return writes;
         }
     }
-    // The certificate keeper, a part of the controller, publishes the authority before the gate gets its certificate.
-    if !is_rolled_out(facts, objects) || bundle(facts.stored).is_none() {
-        return Vec::new();
+    // The certificate keeper, a part of the controller, publishes the authority before the gate gets its certificate. What has been written
+    // once is put back at any time.
+    let is_ready = is_rolled_out(facts, objects) && bundle(facts.stored).is_some();
+    let guards = objects.guards.iter().filter(|it| {
+        let stored = Id::of(it).and_then(|id| facts.stored.get(&id));
+        is_ready || stored.is_some_and(Stored::is_applied)
+    });
+    let guards: Vec<_> = guards.cloned().collect();
+    let writes = of(&guards);
+    if !writes.is_empty() || !is_ready || converts_elsewhere(facts.stored) {
+        return writes;
     }
-    let writes = of(&objects.guards);
-    if writes.is_empty() {
-        unwanted(facts, objects)
-    } else {
-        writes
-    }
+    unwanted(facts, objects)
 }
 
 /// The objects with the label of this ClusterManager that it does not ask for: of OCM's operator, or of a switch that was turned off.
@@ -185,9 +211,13 @@ fn unwanted(facts: &Facts<'_>, objects: &Objects) -> Vec<Write> {
         let is_its_own = stored.created_by.as_deref() == Some(name_of(facts.manager));
         is_its_own && id.kind.is_pruned() && !stored.is_deleting && !wanted.contains(id)
     });
-    let gone =
-        gone.map(|(id, stored)| delete(id, stored, "the ClusterManager does not ask for it"));
-    gone.collect()
+    // Webhook configurations before the servers that they name.
+    let (guards, others): (Vec<_>, Vec<_>) = gone.partition(|(id, _)| id.kind.is_guard());
+    let first = if guards.is_empty() { others } else { guards };
+    let first = first.into_iter();
+    first
+        .map(|(id, stored)| delete(id, stored, "the ClusterManager does not ask for it"))
+        .collect()
 }
 
 pub(super) fn delete(id: &Id, stored: &Stored, why: &'static str) -> Write {

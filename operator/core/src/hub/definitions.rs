@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use berth_manifests::{is_converted, serve_what_is_stored};
 use serde_json::{Value, json};
 
+use super::render::GATE;
 use crate::names::DEFINITION_VERSION;
 use crate::objects::{Id, Kind, Stored};
 
@@ -13,6 +14,9 @@ const VALIDATORS: &str = "managedclustervalidators.admission.cluster.open-cluste
 
 /// A definition that is converted.
 const CONVERTED: &str = "clustermanagementaddons.addon.open-cluster-management.io";
+
+/// The group of definitions of another project, which others may use, too.
+pub(super) const OF_OTHERS: &str = ".multicluster.x-k8s.io";
 
 /// A definition as it should be now; `None`: leave it as it is.
 pub(super) fn definition(
@@ -25,7 +29,11 @@ pub(super) fn definition(
     if let Some(object) = &object {
         let version =
             |it: &Value| version(it["metadata"]["annotations"][DEFINITION_VERSION].as_str());
-        if version(object) > version(&wanted) {
+        let is_of_others = wanted["metadata"]["name"]
+            .as_str()
+            .is_some_and(|it| it.ends_with(OF_OTHERS));
+        let has_version = !object["metadata"]["annotations"][DEFINITION_VERSION].is_null();
+        if version(object) > version(&wanted) || is_of_others && !has_version {
             return None;
         }
         // The gate is not there yet: whoever converts goes on.
@@ -80,6 +88,17 @@ pub(super) fn bundle(stored: &BTreeMap<Id, Stored>) -> Option<String> {
     of_webhooks.or_else(|| {
         let definition = object(Kind::Definition, CONVERTED)?;
         bundle_of(&definition["spec"]["conversion"]["webhook"]["clientConfig"])
+    })
+}
+
+/// Returns whether another server than the gate converts add-ons, such as OCM's on a hub with later definitions: it is still needed.
+pub(super) fn converts_elsewhere(stored: &BTreeMap<Id, Stored>) -> bool {
+    let definitions = stored.iter().filter(|(id, _)| id.kind == Kind::Definition);
+    let converted = definitions.map(|(_, it)| it.object());
+    let mut converted = converted.filter(is_converted);
+    converted.any(|it| {
+        let service = &it["spec"]["conversion"]["webhook"]["clientConfig"]["service"];
+        service["name"] != GATE
     })
 }
 

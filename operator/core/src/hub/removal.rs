@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::RECONCILER;
 use super::decide::{Decision, Facts, delete, has_finalizer, name_of, of_manager, report};
-use super::definitions::without_gate;
+use super::definitions::{OF_OTHERS, without_gate};
 use super::status::Applied;
 use crate::names::{CLUSTER_MANAGER_FINALIZER, PURGE};
 use crate::objects::{Id, Kind, Stored};
@@ -22,9 +22,6 @@ const FIRST: [&str; 4] = [
     "managedclusters.cluster.open-cluster-management.io",
     "manifestworkreplicasets.work.open-cluster-management.io",
 ];
-
-/// The definition of another project, which others may use, too.
-const OF_OTHERS: &str = "clusterprofiles.multicluster.x-k8s.io";
 
 type Own<'a> = (&'a Id, &'a Stored);
 
@@ -59,8 +56,7 @@ pub(super) fn decide(facts: &Facts<'_>, now: Now) -> Decision {
 
 /// The writes that are due, and what is waited for if there are none.
 fn step(facts: &Facts<'_>) -> (Vec<Write>, Option<String>) {
-    let is_guard = |id: &Id| matches!(id.kind, Kind::MutatingWebhooks | Kind::ValidatingWebhooks);
-    if let Some(step) = go(&own(facts, is_guard)) {
+    if let Some(step) = go(&own(facts, |id| id.kind.is_guard())) {
         return step;
     }
     if is_purged(facts) {
@@ -70,7 +66,7 @@ fn step(facts: &Facts<'_>) -> (Vec<Write>, Option<String>) {
                 return step;
             }
         }
-        let is_left = |id: &Id| id.kind == Kind::Definition && id.name != OF_OTHERS;
+        let is_left = |id: &Id| id.kind == Kind::Definition && !id.name.ends_with(OF_OTHERS);
         if let Some(step) = go(&own(facts, is_left)) {
             return step;
         }

@@ -24,7 +24,7 @@ pub struct Objects {
 }
 
 /// Renders the objects of a hub, and keeps those of the last choice: to read the manifests takes longer than anything else.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Renderer {
     version: String,
     last: Option<Last>,
@@ -43,8 +43,8 @@ const CONTROLLER: &str = "berth-registration-controller";
 const CONTROLLER_APP: &str = "clustermanager-registration-controller";
 const CONTROLLER_CONTAINER: &str = "hub-registration-controller";
 
-/// The gate's Deployment, as it is for a ClusterManager named cluster-manager.
-const GATE: &str = "cluster-manager-registration-webhook";
+/// The gate's Deployment, as it is for a ClusterManager named cluster-manager, and its Service.
+pub(super) const GATE: &str = "cluster-manager-registration-webhook";
 
 /// The names of the Deployments of a ClusterManager: of the controller and of the gate.
 #[must_use]

@@ -61,7 +61,7 @@ pub(super) fn status(
     let mut said = vec![applied(report.applied)];
     if let Some(choice) = report.choice {
         said.extend([gates(choice), settings(choice)]);
-        said.push(progressing(name, report.stored));
+        said.push(progressing(name, report));
         let [controller, gate] = deployments(name);
         said.push(registration(&[&controller, &gate], report.stored));
         said.push(placement(&controller, report.stored));
@@ -193,12 +193,26 @@ fn settings(choice: &Choice) -> Said {
     }
 }
 
-fn progressing(name: &str, stored: &BTreeMap<Id, Stored>) -> Said {
+fn progressing(name: &str, report: &Report<'_>) -> Said {
+    let stored = report.stored;
     const TYPE: &str = conditions::operator::PROGRESSING;
     let rolling = deployments(name).into_iter();
     let rolling: Vec<_> = rolling
         .filter(|it| deployment(stored, it).is_none_or(|it| !it.rollout.is_done()))
         .collect();
+    let is_guarded = report.objects.is_none_or(|it| {
+        let mut guards = it.guards.iter().filter_map(Id::of);
+        guards.all(|id| stored.contains_key(&id))
+    });
+    if rolling.is_empty() && !is_guarded {
+        let message = "the webhook configurations wait until the gate has its certificate";
+        return (
+            TYPE,
+            TRUE,
+            "ClusterManagerDeploymentRolling",
+            message.to_owned(),
+        );
+    }
     if rolling.is_empty() {
         return (
             TYPE,

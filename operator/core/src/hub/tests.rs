@@ -46,6 +46,8 @@ struct Play {
     version: u64,
     failures: Vec<Failure>,
     renderer: RefCell<Renderer>,
+    /// Objects without the label have been looked up.
+    is_looked_up: bool,
 }
 
 impl Play {
@@ -63,6 +65,7 @@ impl Play {
             version: 1,
             failures: Vec::new(),
             renderer: RefCell::new(RENDERER.clone()),
+            is_looked_up: false,
         }
     }
 
@@ -73,7 +76,9 @@ impl Play {
     fn decide(&self) -> Decision {
         let stored: BTreeMap<Id, Stored> = (self.store.iter())
             .map(|(id, it)| (id.clone(), Stored::read(&it.to_string()).unwrap()))
-            .filter(|(id, it)| it.created_by.is_some() || id.kind == Kind::Secret)
+            .filter(|(id, it)| {
+                self.is_looked_up || it.created_by.is_some() || id.kind == Kind::Secret
+            })
             .collect();
         let manager = self.manager();
         let facts = Facts {
@@ -174,7 +179,7 @@ impl Play {
         {
             let replicas = &object["spec"]["replicas"];
             object["status"] = json!({
-                "observedGeneration": object["metadata"]["generation"], "readyReplicas": replicas,
+                "observedGeneration": object["metadata"]["generation"], "replicas": replicas,
                 "availableReplicas": replicas, "updatedReplicas": replicas,
             });
         }

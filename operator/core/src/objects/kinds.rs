@@ -137,6 +137,12 @@ impl Kind {
         !matches!(self, Self::Definition | Self::Namespace | Self::Secret)
     }
 
+    /// Returns whether its objects have the API server call a server.
+    #[must_use]
+    pub fn is_guard(self) -> bool {
+        matches!(self, Self::MutatingWebhooks | Self::ValidatingWebhooks)
+    }
+
     /// Returns whether its objects have no namespace.
     #[must_use]
     pub fn is_cluster_scoped(self) -> bool {

@@ -37,8 +37,10 @@ pub struct Rollout {
     pub is_observed: bool,
     /// The replicas that it should have.
     pub replicas: i64,
-    /// The replicas that are ready.
-    pub ready: i64,
+    /// All replicas that exist.
+    pub existing: i64,
+    /// Those of the latest template.
+    pub updated: i64,
     /// The replicas that are available.
     pub available: i64,
 }
@@ -81,7 +83,8 @@ impl Stored {
         let rollout = Rollout {
             is_observed: number(&status["observedGeneration"]) == generation,
             replicas: replicas.and_then(Value::as_i64).unwrap_or(1),
-            ready: number(&status["readyReplicas"]),
+            existing: number(&status["replicas"]),
+            updated: number(&status["updatedReplicas"]),
             available: number(&status["availableReplicas"]),
         };
         let mut created_by = None;
@@ -122,6 +125,11 @@ impl Stored {
         !stale && wanted.all(|(field, value)| agrees(value, object.get(field)))
     }
 
+    /// Returns whether an operator has applied it.
+    pub(crate) fn is_applied(&self) -> bool {
+        applied(&self.managed()).is_some()
+    }
+
     /// Its `managedFields` once the content is this operator's; `None` if it is, or cannot be.
     pub(super) fn adopted(&self, api_version: &str) -> Option<Value> {
         adopted(&self.managed(), api_version)
@@ -138,9 +146,12 @@ impl Stored {
 // === impl Rollout ===
 
 impl Rollout {
-    /// Returns whether all replicas are there.
+    /// Returns whether all replicas are there, of the latest template, and no others: as `kubectl rollout status` decides it.
     #[must_use]
     pub fn is_done(self) -> bool {
-        self.is_observed && self.ready == self.replicas
+        self.is_observed
+            && self.updated >= self.replicas
+            && self.existing <= self.updated
+            && self.available >= self.updated
     }
 }

@@ -175,7 +175,7 @@ fn pods_get_nodes_resources_and_ports() {
         "nodePlacement": {
             "nodeSelector": {"infra": ""}, "tolerations": [{"key": "infra", "operator": "Exists", "effect": "NoSchedule"}],
         },
-        "resourceRequirement": {"type": "ResourceRequirement", "resourceRequirements": {"limits": {"cpu": "1"}}},
+        "resourceRequirement": {"type": "ResourceRequirement", "resourceRequirements": {"limits": {"cpu": "1000m"}}},
         "deployOption": {"mode": "Default", "default": {"registrationWebhookConfiguration": {"bindConfiguration": {
             "port": 9443, "healthProbePort": 8001, "metricsPort": 8081, "hostNetwork": true,
         }}}},
@@ -268,4 +268,13 @@ fn another_name_names_deployments_and_what_selects_their_pods() {
         .values()
         .filter(|it| it["kind"] == "NetworkPolicy");
     assert!(policies.any(|it| it["spec"]["podSelector"]["matchLabels"]["app"] == *app));
+}
+
+#[test]
+fn ports_that_are_none_stay_those_of_the_manifests() {
+    let bind = json!({"port": 0, "healthProbePort": -1, "metricsPort": 0});
+    let choice = chosen(json!({"deployOption": {
+        "mode": "Default", "default": {"registrationWebhookConfiguration": {"bindConfiguration": bind}},
+    }}));
+    assert_eq!(choice.ports, Ports::default());
 }

@@ -49,8 +49,8 @@ fn the_parts_of_a_hub_come_one_after_the_other_and_webhooks_last() {
         "only the status: there is no authority yet"
     );
     assert_eq!(
-        play.said("Progressing"),
-        pair("False", "ClusterManagerUpToDate")
+        play.condition("Progressing").2,
+        "the webhook configurations wait until the gate has its certificate"
     );
     assert_eq!(
         play.said("HubRegistrationDegraded"),
@@ -76,6 +76,10 @@ fn the_parts_of_a_hub_come_one_after_the_other_and_webhooks_last() {
             assert_eq!(webhook["clientConfig"]["caBundle"], "QQ==", "{id:?}");
         }
     }
+    assert_eq!(
+        play.said("Progressing"),
+        pair("False", "ClusterManagerUpToDate")
+    );
     assert_eq!(play.manager["status"]["observedGeneration"], 1);
     let related = play.manager["status"]["relatedResources"]
         .as_array()
@@ -257,4 +261,50 @@ fn a_hub_that_cannot_be_is_refused_by_name() {
     let applied = &body["status"]["conditions"][0];
     assert_eq!(applied["reason"], "AnotherClusterManager");
     assert!(applied["message"].as_str().unwrap().contains("first"));
+}
+
+#[test]
+fn webhooks_are_put_back_while_a_replica_is_missing() {
+    let mut play = Play::installed(json!({}));
+    let name = "managedclustervalidators.admission.cluster.open-cluster-management.io";
+    for object in play.store.values_mut() {
+        if object["kind"] == "Deployment" {
+            object["status"]["availableReplicas"] = json!(1);
+        }
+        if object["metadata"]["name"] == name {
+            object["webhooks"][0]["failurePolicy"] = json!("Ignore");
+            let fields = json!({"f:webhooks": {}});
+            object["metadata"]["managedFields"] = json!([{
+                "manager": crate::objects::MANAGER, "operation": "Apply", "fieldsV1": fields,
+            }]);
+        }
+    }
+    play.settle();
+    let guard = play.object(Kind::ValidatingWebhooks, name).unwrap();
+    assert_eq!(guard["webhooks"][0]["failurePolicy"], "Fail");
+    assert_eq!(
+        play.said("Progressing"),
+        pair("True", "ClusterManagerDeploymentRolling")
+    );
+}
+
+#[test]
+fn pods_of_the_former_template_do_not_count() {
+    let mut play = Play::new(json!({}));
+    play.settle();
+    play.roll_out();
+    for object in play
+        .store
+        .values_mut()
+        .filter(|it| it["kind"] == "Deployment")
+    {
+        object["status"]["updatedReplicas"] = json!(0);
+    }
+    play.publish("QQ==");
+    play.settle();
+    assert_eq!(play.count(Kind::ValidatingWebhooks), 0);
+    assert_eq!(
+        play.said("Progressing"),
+        pair("True", "ClusterManagerDeploymentRolling")
+    );
 }

@@ -137,3 +137,56 @@ fn a_definition_of_a_later_version_stays_as_it_is() {
         assert_eq!(play.said("Applied"), pair("True", "ClusterManagerApplied"));
     }
 }
+
+#[test]
+fn whoever_converts_add_ons_of_a_later_version_stays() {
+    let mut play = ocms();
+    for object in play.store.values_mut() {
+        if object["metadata"]["name"] == CONVERTED {
+            object["metadata"]["annotations"] = json!({crate::names::DEFINITION_VERSION: "v1.4.0"});
+        }
+    }
+    play.settle();
+    play.roll_out();
+    play.settle();
+    assert_eq!(conversion(&play).0, "cluster-manager-addon-webhook");
+    assert!(
+        play.object(Kind::Service, "cluster-manager-addon-webhook")
+            .is_some()
+    );
+    assert!(
+        play.count(Kind::ValidatingWebhooks) > 5,
+        "all else is there"
+    );
+}
+
+/// OCM's operator labels no definitions. The operator looks such objects up before it decides.
+#[test]
+fn definitions_without_the_label_are_taken_over_as_those_with_it() {
+    let mut play = ocms();
+    for object in play
+        .store
+        .values_mut()
+        .filter(|it| !it["spec"]["conversion"].is_null())
+    {
+        object["metadata"].as_object_mut().unwrap().remove("labels");
+    }
+    play.is_looked_up = true;
+    play.settle();
+    assert_eq!(conversion(&play).0, "cluster-manager-addon-webhook");
+}
+
+#[test]
+fn a_definition_of_another_project_stays_as_it_is() {
+    let spec = json!({"registrationConfiguration": {"featureGates": [{"feature": "ClusterProfile", "mode": "Enable"}]}});
+    let mut play = Play::new(spec);
+    let name = "clusterprofiles.multicluster.x-k8s.io";
+    let (id, mut definition) = own(Kind::Definition, "", name);
+    definition["spec"] = json!({"scope": "theirs"});
+    play.put(id, definition);
+    play.settle();
+    assert_eq!(
+        play.object(Kind::Definition, name).unwrap()["spec"]["scope"],
+        "theirs"
+    );
+}
