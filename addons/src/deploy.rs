@@ -37,7 +37,9 @@ pub(super) async fn make(
     job: &Job,
     latest: &mut Latest,
 ) -> Result<Option<Next>, Next> {
-    if !(latest.as_ref()).is_some_and(|(inputs, _)| *inputs == job.inputs) {
+    // Without a part, what it makes is not known, or not any more.
+    let is_latest = latest.as_ref().is_some_and(|it| it.0 == job.inputs);
+    if job.part.is_none() || !is_latest {
         *latest = render(on, job);
     }
     let (Some(part), Some((_, objects))) = (job.part, latest) else {

@@ -58,6 +58,22 @@ pub(super) enum Due {
     Make(Box<Job>),
 }
 
+// === impl Due ===
+
+impl Due {
+    /// What is due, for the log: without any content.
+    pub(super) fn named(&self) -> String {
+        match self {
+            Self::Make(job) => format!("make {:?}", job.part),
+            Self::Plan(plan) => {
+                let targets = plan.writes.iter().map(|it| &it.target);
+                let named = targets.map(|it| format!("{} {}", it.resource.resource, it.name));
+                format!("write {}", named.collect::<Vec<_>>().join(", "))
+            }
+        }
+    }
+}
+
 // === impl View ===
 
 impl View {

@@ -16,8 +16,7 @@ use berth_api::Now;
 use berth_api::plan::{Plan, Write};
 use berth_reconcile::queue::Next;
 use berth_reconcile::{
-    Handle, Lane, Meta, ROUNDS, Report, Wake, WatchError, World, WriteOutcome, failed,
-    never_settled, now,
+    Handle, Lane, Meta, Report, Wake, WatchError, World, WriteOutcome, failed, never_settled, now,
 };
 
 use super::add_ons;
@@ -33,6 +32,10 @@ const ADD_ONS_AT_ONCE: usize = 2;
 
 /// ManagedClusterAddOns that are worked on at the same time.
 const ON_CLUSTERS_AT_ONCE: usize = 16;
+
+/// Upper bound on the steps of a reconcile of an add-on on a cluster. It is installed, registered, deployed and reported step by step, and
+/// meanwhile its agent reports, too.
+const MOST_STEPS: usize = 64;
 
 /// CertificateSigningRequests that are worked on at the same time.
 const REQUESTS_AT_ONCE: usize = 16;
@@ -254,7 +257,7 @@ async fn on_cluster(on: &Handle<AddOns>, key: &Key, at: &Place) -> Next {
     let mut end = None;
     // What a user had to mend may be mended.
     on.world().view.set_fault(at, None);
-    for _ in 0..ROUNDS {
+    for step in 0..MOST_STEPS {
         let due = {
             let mut world = on.world();
             match world.is_ready() {
@@ -262,6 +265,14 @@ async fn on_cluster(on: &Handle<AddOns>, key: &Key, at: &Place) -> Next {
                 false => Due::Plan(Plan::default()),
             }
         };
+        if step + 1 == MOST_STEPS {
+            tracing::error!(
+                addon = at.1,
+                cluster = at.0,
+                last = due.named(),
+                "too many steps"
+            );
+        }
         let plan = match due {
             Due::Plan(plan) => plan,
             Due::Make(job) => {

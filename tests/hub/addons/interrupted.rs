@@ -187,8 +187,9 @@ impl Rounds {
                 &mut object,
                 &["lastObservedGeneration", "observedGeneration"],
             );
-            // They are in the order in which they were first written.
-            if let Some(conditions) = object["status"]["conditions"].as_array_mut() {
+            // They are in the order in which they were first written. What is not there yet has a text as its status.
+            let conditions = object.pointer_mut("/status/conditions");
+            if let Some(conditions) = conditions.and_then(Value::as_array_mut) {
                 conditions.sort_by_key(|it| it["type"].to_string());
             }
             objects.push(object);
