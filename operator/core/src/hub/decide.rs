@@ -81,8 +81,10 @@ pub fn decide(facts: &Facts<'_>, renderer: &mut Renderer, now: Now) -> Decision 
     }
     let choice = choice(manager, facts.nodes, facts.settings);
     let objects = renderer.render(&choice, name_of(manager));
-    let objects = wanted(facts, objects);
-    let due = due(facts, &objects);
+    let is_rolled_out = is_rolled_out(facts, &objects);
+    let bundle = bundle(facts.stored);
+    let objects = wanted(facts, objects, is_rolled_out, bundle.as_deref());
+    let due = due(facts, &objects, is_rolled_out && bundle.is_some());
     match (due, facts.failures) {
         (due, []) if !due.is_empty() => Decision {
             writes: due,
@@ -137,18 +139,21 @@ pub(super) fn has_finalizer(manager: &ClusterManager) -> bool {
 }
 
 /// The objects as they should be now.
-fn wanted(facts: &Facts<'_>, mut objects: Objects) -> Objects {
-    let is_rolled_out = is_rolled_out(facts, &objects);
-    let bundle = bundle(facts.stored);
+fn wanted(
+    facts: &Facts<'_>,
+    mut objects: Objects,
+    is_rolled_out: bool,
+    bundle: Option<&str>,
+) -> Objects {
     let definitions = std::mem::take(&mut objects.definitions).into_iter();
     let definitions = definitions.filter_map(|it| {
         let stored = Id::of(&it).and_then(|id| facts.stored.get(&id));
-        definition(it, stored, is_rolled_out, bundle.as_deref())
+        definition(it, stored, is_rolled_out, bundle)
     });
     objects.definitions = definitions.collect();
     for guard in &mut objects.guards {
         let stored = Id::of(guard).and_then(|id| facts.stored.get(&id));
-        with_bundle(guard, stored, bundle.as_deref());
+        with_bundle(guard, stored, bundle);
     }
     objects
 }
@@ -169,8 +174,8 @@ pub(super) fn deployment<'a>(stored: &'a BTreeMap<Id, Stored>, name: &str) -> Op
     })
 }
 
-/// The writes of the first step that is not done.
-fn due(facts: &Facts<'_>, objects: &Objects) -> Vec<Write> {
+/// The writes of the first step that is not done. `is_ready`: the Deployments run, and the authority of the gate is known.
+fn due(facts: &Facts<'_>, objects: &Objects, is_ready: bool) -> Vec<Write> {
     let of = |wanted: &[Value]| -> Vec<Write> {
         let writes = wanted.iter().filter_map(|it| {
             let id = Id::of(it)?;
@@ -191,7 +196,6 @@ fn due(facts: &Facts<'_>, objects: &Objects) -> Vec<Write> {
     }
     // The certificate keeper, a part of the controller, publishes the authority before the gate gets its certificate. What has been written
     // once is put back at any time.
-    let is_ready = is_rolled_out(facts, objects) && bundle(facts.stored).is_some();
     let guards = objects.guards.iter().filter(|it| {
         let stored = Id::of(it).and_then(|id| facts.stored.get(&id));
         is_ready || stored.is_some_and(Stored::is_applied)
