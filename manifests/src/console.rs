@@ -30,7 +30,11 @@ impl Hub {
         for mut deployment in CONSOLE.documents() {
             container(&mut deployment)["image"] = json!(image);
             shape(&mut deployment, &console.pods, &preset(values.size));
-            pulled(&mut deployment, values);
+            pulled(
+                &mut deployment,
+                values.image.pull_policy,
+                &values.image_pull_secrets,
+            );
             let args = &mut container(&mut deployment)["args"];
             *args = json!(["console", "--serve"]);
             push(args, console.args());

@@ -1,9 +1,10 @@
 //! The manifests that install Berth, embedded; and the table of its webhooks.
 //!
 //! The YAML files of this folder are the source. Each one that a program reads is a constant of [`files`], one line per file;
-//! a test checks that no file is missing. Each webhook is one row of [`webhooks::WEBHOOKS`]. [`Hub`] has the objects of a whole hub, and [`values`]
-//! what can be chosen of it.
+//! a test checks that no file is missing. Each webhook is one row of [`webhooks::WEBHOOKS`]. [`Hub`] has the objects of a whole hub,
+//! [`Agent`] those of a managed cluster, and [`values`] what can be chosen of them.
 
+mod agent;
 mod console;
 pub mod files;
 mod hub;
@@ -11,6 +12,7 @@ mod rendered;
 pub mod values;
 pub mod webhooks;
 
+pub use agent::Agent;
 pub use files::Manifest;
 pub use hub::{
     HUB_NAMESPACE, Hub, Mode, addons_in_one_version, is_converted, serve_what_is_stored,

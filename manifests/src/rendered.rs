@@ -13,7 +13,10 @@ use crate::files::{
     SIG_PLACEMENT_DECISIONS_ROLE,
 };
 use crate::hub::{Hub, Mode, container, documents, in_one_account, is_converted};
-use crate::values::{CertificateSource, Certificates, HubValues, OF_RULES, Pods, Quantity, Size};
+use crate::values::{
+    CertificateSource, Certificates, HubValues, OF_RULES, Pods, PullPolicy, Quantity, SecretName,
+    Size,
+};
 
 /// cert-manager writes the CA of this certificate into objects with the annotation.
 const INJECT: &str = "cert-manager.io/inject-ca-from";
@@ -70,7 +73,11 @@ impl Hub {
                 &values.controller
             };
             shape(deployment, pods, &preset(values.mode, values.size, is_gate));
-            pulled(deployment, values);
+            pulled(
+                deployment,
+                values.image.pull_policy,
+                &values.image_pull_secrets,
+            );
             let container = container(deployment);
             if !is_gate || values.mode == Mode::Hub {
                 push(&mut container["args"], of_the_controller(values));
@@ -280,12 +287,11 @@ fn preset(mode: Mode, size: Size, is_gate: bool) -> Preset {
     }
 }
 
-/// Gives a Deployment what the values say of pulling its image.
-pub(crate) fn pulled(deployment: &mut Value, values: &HubValues) {
-    container(deployment)["imagePullPolicy"] = json!(values.image.pull_policy);
-    if !values.image_pull_secrets.is_empty() {
-        deployment["spec"]["template"]["spec"]["imagePullSecrets"] =
-            json!(values.image_pull_secrets);
+/// Gives a Deployment what pulls its image.
+pub(crate) fn pulled(deployment: &mut Value, policy: PullPolicy, secrets: &[SecretName]) {
+    container(deployment)["imagePullPolicy"] = json!(policy);
+    if !secrets.is_empty() {
+        deployment["spec"]["template"]["spec"]["imagePullSecrets"] = json!(secrets);
     }
 }
 
@@ -338,7 +344,7 @@ pub(crate) fn shape(deployment: &mut Value, pods: &Pods, preset: &Preset) {
 }
 
 /// Adds entries to a map of the metadata.
-fn merge(metadata: &mut Value, name: &str, entries: &BTreeMap<String, String>) {
+pub(crate) fn merge(metadata: &mut Value, name: &str, entries: &BTreeMap<String, String>) {
     if entries.is_empty() {
         return;
     }

@@ -2,7 +2,7 @@
 //! kubeconfig.
 
 use base64::prelude::{BASE64_STANDARD, Engine};
-use berth_manifests::{Manifest, files};
+use berth_manifests::values::AgentValues;
 use serde_json::{Value, json};
 
 use crate::failure::CommandError;
@@ -37,15 +37,22 @@ impl Agent<'_> {
     /// # Errors
     /// The kubeconfig cannot be written as YAML.
     pub(super) fn objects(&self) -> Result<Vec<Value>, CommandError> {
-        let mut objects = Vec::new();
-        for mut object in files::AGENT_PARTS.iter().flat_map(Manifest::documents) {
-            if object["kind"] == "Deployment" {
-                objects.push(self.secret()?);
-                self.fill_in(&mut object);
-            }
-            objects.push(object);
-        }
-        Ok(objects)
+        let rendered = berth_manifests::Agent::with(&self.values(), &self.image);
+        let berth_manifests::Agent {
+            definitions,
+            foundation,
+            workloads,
+        } = rendered;
+        Ok([definitions, foundation, vec![self.secret()?], workloads].concat())
+    }
+
+    fn values(&self) -> AgentValues {
+        let mut values = AgentValues {
+            cluster_name: self.cluster.to_owned(),
+            ..AgentValues::default()
+        };
+        values.agent.extra_args = self.flags.clone();
+        values
     }
 
     fn secret(&self) -> Result<Value, CommandError> {
@@ -57,23 +64,6 @@ impl Agent<'_> {
             "type": "Opaque",
             "data": {"kubeconfig": BASE64_STANDARD.encode(text)},
         }))
-    }
-
-    fn fill_in(&self, deployment: &mut Value) {
-        let container = &mut deployment["spec"]["template"]["spec"]["containers"][0];
-        container["image"] = json!(self.image);
-        let Some(args) = container["args"].as_array_mut() else {
-            return;
-        };
-        for arg in args.iter_mut() {
-            if arg
-                .as_str()
-                .is_some_and(|arg| arg.starts_with(CLUSTER_NAME_FLAG))
-            {
-                *arg = json!(format!("{CLUSTER_NAME_FLAG}{}", self.cluster));
-            }
-        }
-        args.extend(self.flags.iter().map(|flag| json!(flag)));
     }
 }
 

@@ -1,19 +1,19 @@
-//! What `berth init --values` installs is what the chart renders with the same values.
+//! What `berth init --values`, `berth join` and the operators install is what the charts render with the same values.
 
-use berth_manifests::Hub;
-use berth_manifests::values::HubValues;
+use berth_manifests::values::{AgentValues, HubValues};
+use berth_manifests::{Agent, Hub};
 use serde_json::{Value, json};
 
 use super::compared::assert_renders;
-use super::helm::HUB;
+use super::helm::{AGENT, HUB};
 
 fn read(values: &Value) -> HubValues {
     serde_json::from_value(values.clone()).unwrap_or_else(|error| panic!("{values}: {error}"))
 }
 
-#[test]
-fn the_objects_are_those_of_the_chart() {
-    let pods = json!({
+/// Settings of pods, each of them.
+fn pods() -> Value {
+    json!({
         "replicas": 5,
         "resources": {"requests": {"cpu": "2", "memory": "1Gi"}, "limits": {"memory": "2Gi"}},
         "extraArgs": ["--v=4"],
@@ -24,7 +24,12 @@ fn the_objects_are_those_of_the_chart() {
         "tolerations": [{"key": "a", "operator": "Exists"}],
         "affinity": {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": []}},
         "priorityClassName": "system-cluster-critical",
-    });
+    })
+}
+
+#[test]
+fn the_objects_are_those_of_the_chart() {
+    let pods = pods();
     let mut one = pods.clone();
     one["replicas"] = json!(1);
     let mut all = vec![
@@ -85,6 +90,26 @@ fn the_objects_are_those_of_the_chart() {
         let mut objects: Vec<Value> = hub.objects().cloned().collect();
         objects.retain(|it| it["kind"] != "Namespace" || it["metadata"]["name"] != HUB.namespace);
         assert_renders(HUB, &values, &objects);
+    }
+}
+
+#[test]
+fn the_objects_of_an_agent_are_those_of_the_chart() {
+    for mut values in [
+        json!({}),
+        json!({"image": {"pullPolicy": "Always"}, "imagePullSecrets": [{"name": "pull"}], "commonLabels": {"team": "fleet"}}),
+        json!({"crds": {"enabled": false}, "agent": pods(), "featureGates": {"ClusterProperty": true, "ClusterClaim": false}}),
+        json!({"bootstrap": {"secrets": ["hub-a", "hub-b"]}}),
+        json!({"bootstrap": {"secrets": ["hub-a"]}, "work": {"enabled": false}}),
+        json!({"work": {"admin": false}}),
+        json!({"work": {"admin": false, "impersonation": true}}),
+    ] {
+        values["clusterName"] = json!("cluster1");
+        let read: AgentValues = serde_json::from_value(values.clone()).expect("values");
+        let agent = Agent::with(&read, "berth");
+        let mut objects: Vec<Value> = agent.objects().cloned().collect();
+        objects.retain(|it| it["kind"] != "Namespace" || it["metadata"]["name"] != AGENT.namespace);
+        assert_renders(AGENT, &values, &objects);
     }
 }
 
