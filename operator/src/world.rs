@@ -9,9 +9,10 @@ use berth_api::operator::ClusterManager;
 use berth_api::plan::{Plan, Target, Write, WriteFailure};
 use berth_hub::{Call, object_path};
 use berth_operator_core::hub::{
-    Decision, Facts, Failure, RECONCILER, Renderer, Settings, asked_for, can_have_a_hub, decide,
+    Facts, RECONCILER, Renderer, Settings, asked_for, can_have_a_hub, decide,
 };
 use berth_operator_core::objects::{self, Id, Stored};
+use berth_operator_core::{Decision, Failure};
 use berth_reconcile::queue::Next;
 use berth_reconcile::{
     Handle, Lane, Meta, RawObject, Report, Wake, WatchError, World, WriteOutcome, failed,

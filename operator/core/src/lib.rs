@@ -6,7 +6,15 @@
 //!
 //! This crate contains values and pure functions: no client, no clock, no I/O.
 
+mod decision;
 pub mod hub;
 pub mod names;
 pub mod objects;
+#[cfg(test)]
+mod play;
 pub mod role;
+mod said;
+mod spec;
+
+pub use decision::{Decision, Failure};
+pub use spec::Ignored;

@@ -4,13 +4,12 @@ use std::collections::BTreeMap;
 
 use berth_api::operator::{
     BindConfiguration, ClusterManager, ClusterManagerMode, FeatureGate, FeatureGateMode,
-    RegistrationAuthType, ResourceQosClass, ResourceRequirement, WorkDriver,
+    RegistrationAuthType, WorkDriver,
 };
-use berth_api::quantity::as_go_writes;
 use berth_manifests::values::HubValues;
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
-use crate::names::OF_OCM;
+use crate::spec::{Gate, Ignored, as_map, image, labels, resources};
 
 /// The settings of an operator.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,10 +35,8 @@ pub struct Choice {
     pub ports: Ports,
     /// The resources of all containers, instead of those of the manifests.
     pub resources: Option<Value>,
-    /// Feature gates that do not exist. They are ignored.
-    pub unknown_gates: Vec<String>,
-    /// What is set and not supported, each with its field. It is ignored.
-    pub unsupported: Vec<String>,
+    /// What is ignored.
+    pub ignored: Ignored,
 }
 
 /// The ports of the gate.
@@ -55,18 +52,6 @@ pub struct Ports {
     pub is_host_network: bool,
 }
 
-/// What a feature gate is here.
-enum Gate {
-    /// A flag of the components.
-    Flag,
-    /// A switch of the manifests.
-    Switch,
-    /// It has no effect: what it turns on is always on, or what it turns off was removed.
-    WithoutEffect,
-    /// OCM has it.
-    Unsupported(&'static str),
-}
-
 /// The names of OCM's images. A ClusterManager has them by default.
 const IMAGES_OF_OCM: [&str; 4] = ["registration", "work", "placement", "addon-manager"];
 
@@ -75,10 +60,16 @@ const IMAGES_OF_OCM: [&str; 4] = ["registration", "work", "placement", "addon-ma
 pub fn choice(manager: &ClusterManager, nodes: usize, settings: &Settings) -> Choice {
     let spec = &manager.spec;
     let mut choice = Choice {
-        image: image(&spec.registration_image_pull_spec, &settings.image),
+        image: image(
+            &spec.registration_image_pull_spec,
+            &settings.image,
+            &IMAGES_OF_OCM,
+        ),
         ..Choice::default()
     };
-    choice.labels(manager, settings);
+    if settings.sync_labels {
+        choice.values.common_labels = labels(&manager.metadata);
+    }
     choice.gates_of(
         "registrationConfiguration",
         spec.registration_configuration
@@ -121,45 +112,6 @@ pub fn choice(manager: &ClusterManager, nodes: usize, settings: &Settings) -> Ch
     }
     choice.resources = spec.resource_requirement.as_ref().and_then(resources);
     choice
-}
-
-/// The image that is set; that of the operator if none is, or one of OCM's.
-fn image(set: &str, own: &str) -> String {
-    let name = set.rsplit('/').next().unwrap_or_default();
-    let name = name.split([':', '@']).next().unwrap_or_default();
-    if set.is_empty() || IMAGES_OF_OCM.contains(&name) {
-        own.to_owned()
-    } else {
-        set.to_owned()
-    }
-}
-
-fn as_map<T: serde::Serialize>(value: &T) -> Option<Map<String, Value>> {
-    match serde_json::to_value(value) {
-        Ok(Value::Object(map)) => Some(map),
-        _ => None,
-    }
-}
-
-/// `None`: those of the manifests.
-fn resources(requirement: &ResourceRequirement) -> Option<Value> {
-    match requirement.r#type {
-        ResourceQosClass::BestEffort => Some(json!({})),
-        ResourceQosClass::ResourceRequirement => {
-            let mut resources = json!(requirement.resource_requirements);
-            for amounts in ["requests", "limits"] {
-                let amounts = resources.get_mut(amounts).and_then(Value::as_object_mut);
-                for amount in amounts.into_iter().flat_map(Map::values_mut) {
-                    // As the API server stores it in a Deployment.
-                    if let Some(written) = amount.as_str().and_then(as_go_writes) {
-                        *amount = json!(written);
-                    }
-                }
-            }
-            Some(resources)
-        }
-        ResourceQosClass::Default | ResourceQosClass::Other(_) => None,
-    }
 }
 
 const NO_IMPORTER: &str = "Berth has no importer of clusters";
@@ -206,35 +158,18 @@ fn of_add_ons(name: &str) -> Option<Gate> {
 // === impl Choice ===
 
 impl Choice {
-    fn labels(&mut self, manager: &ClusterManager, settings: &Settings) {
-        if settings.sync_labels {
-            let labels = manager.metadata.labels.iter().flatten();
-            let labels = labels.filter(|(key, _)| *key != "app" && !key.starts_with(OF_OCM));
-            let labels = labels.map(|(key, value)| (key.clone(), value.clone()));
-            self.values.common_labels = labels.collect();
-        }
-    }
-
     fn gates_of(
         &mut self,
         field: &str,
         gates: Option<&[FeatureGate]>,
         known: fn(&str) -> Option<Gate>,
     ) {
-        for gate in gates.unwrap_or_default() {
-            let (name, is_on) = (&*gate.feature, gate.mode == FeatureGateMode::Enable);
-            match known(name) {
-                None => self.unknown_gates.push(name.to_owned()),
-                Some(Gate::WithoutEffect) => {}
-                Some(Gate::Unsupported(why)) if is_on => {
-                    let what = format!("spec.{field}.featureGates {name}: {why}");
-                    self.unsupported.push(what);
-                }
-                Some(Gate::Unsupported(_)) => {}
-                Some(Gate::Flag) => {
-                    self.values.feature_gates.insert(name.to_owned(), is_on);
-                }
-                Some(Gate::Switch) => self.switch(name, is_on),
+        let gates = gates.unwrap_or_default();
+        for (name, is_on, gate) in self.ignored.gates(field, gates, known) {
+            if matches!(gate, Gate::Switch) {
+                self.switch(name, is_on);
+            } else {
+                self.values.feature_gates.insert(name.to_owned(), is_on);
             }
         }
     }
@@ -274,14 +209,16 @@ impl Choice {
                 RegistrationAuthType::Other(_) => "it is not known",
             };
             let auth_type = driver.auth_type.as_str();
-            self.unsupported.push(format!(
+            self.ignored.unsupported.push(format!(
                 "spec.registrationConfiguration.registrationDrivers {auth_type}: {why}"
             ));
         }
         let importer = registration.importer_configuration.as_ref();
         if importer.is_some_and(|it| !it.renderers.is_empty()) {
             let what = "spec.registrationConfiguration.importerConfiguration";
-            self.unsupported.push(format!("{what}: {NO_IMPORTER}"));
+            self.ignored
+                .unsupported
+                .push(format!("{what}: {NO_IMPORTER}"));
         }
         let gates = &registration.feature_gates;
         let accepts = gates.iter().any(|it| {
@@ -294,7 +231,7 @@ impl Choice {
             identities.dedup();
             self.values.auto_approval.users = identities;
         } else if !users.is_empty() || !identities.is_empty() {
-            self.unsupported.push(
+            self.ignored.unsupported.push(
                 "spec.registrationConfiguration: nobody is accepted automatically without the feature gate ManagedClusterAutoApproval"
                     .to_owned(),
             );
@@ -309,11 +246,11 @@ impl Choice {
         {
             let driver = work.work_driver.as_str();
             let what = format!("spec.workConfiguration.workDriver {driver}: {NO_CLOUDEVENTS}");
-            self.unsupported.push(what);
+            self.ignored.unsupported.push(what);
         }
         if spec.server_configuration.is_some() {
             let what = "spec.serverConfiguration: Berth has no gRPC server";
-            self.unsupported.push(what.to_owned());
+            self.ignored.unsupported.push(what.to_owned());
         }
         if spec.deploy_option.mode != ClusterManagerMode::Default {
             return;

@@ -2,16 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use berth_api::Now;
 use berth_api::operator::{ClusterManager, ClusterManagerMode};
-use berth_api::plan::{Action, Write};
-use berth_api::{GroupVersionResource, Now};
-use serde_json::{Value, json};
+use berth_api::plan::Write;
+use serde_json::json;
 
 use super::choice::{Choice, Settings, choice};
 use super::definitions::{bundle, converts_elsewhere, definition, with_bundle};
 use super::render::{Objects, Renderer};
 use super::status::{Applied, Report, status};
 use super::{RECONCILED, RECONCILER, removal};
+use crate::decision::{Decision, Failure, Subject};
 use crate::names::CLUSTER_MANAGER_FINALIZER;
 use crate::objects::{Id, Kind, Stored, action};
 
@@ -35,33 +36,18 @@ pub struct Facts<'a> {
     pub failures: &'a [Failure],
 }
 
-/// A write that failed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure {
-    /// The object.
-    pub kind: Kind,
-    /// What failed, as text for users.
-    pub message: String,
-}
-
-/// What is due.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Decision {
-    /// To be sent at the same time. When they have succeeded, decide again.
-    pub writes: Vec<Write>,
-    /// Whether these are writes of objects: what failed of them is to be reported.
-    pub is_of_objects: bool,
-}
-
 /// Decides what is due.
 #[must_use]
 pub fn decide(facts: &Facts<'_>, renderer: &mut Renderer, now: Now) -> Decision {
     let manager = facts.manager;
+    let subject = subject(manager);
     let refusal = own_refusal(manager);
-    if manager.metadata.deletion_timestamp.is_some() {
+    if subject.is_deleting() {
         return match refusal {
             // OCM's operator installed it elsewhere, and has to clean up there.
-            Some(refusal @ Applied::ModeNotSupported(_)) if has_finalizer(manager) => {
+            Some(refusal @ Applied::ModeNotSupported(_))
+                if subject.has_finalizer(CLUSTER_MANAGER_FINALIZER) =>
+            {
                 report(facts, refusal, None, now)
             }
             _ => removal::decide(facts, now),
@@ -70,14 +56,8 @@ pub fn decide(facts: &Facts<'_>, renderer: &mut Renderer, now: Now) -> Decision 
     if let Some(refusal) = refusal.or(facts.elder.map(Applied::AnotherExists)) {
         return report(facts, refusal, None, now);
     }
-    if !has_finalizer(manager) {
-        let mut finalizers = manager.metadata.finalizers.clone().unwrap_or_default();
-        finalizers.push(CLUSTER_MANAGER_FINALIZER.to_owned());
-        return of_manager(
-            manager,
-            None,
-            json!({"metadata": {"finalizers": finalizers}}),
-        );
+    if !subject.has_finalizer(CLUSTER_MANAGER_FINALIZER) {
+        return subject.hold(CLUSTER_MANAGER_FINALIZER);
     }
     let choice = choice(manager, facts.nodes, facts.settings);
     let objects = renderer.render(&choice, name_of(manager));
@@ -86,10 +66,7 @@ pub fn decide(facts: &Facts<'_>, renderer: &mut Renderer, now: Now) -> Decision 
     let objects = wanted(facts, objects, is_rolled_out, bundle.as_deref());
     let due = due(facts, &objects, is_rolled_out && bundle.is_some());
     match (due, facts.failures) {
-        (due, []) if !due.is_empty() => Decision {
-            writes: due,
-            is_of_objects: true,
-        },
+        (due, []) if !due.is_empty() => Decision::of_objects(due),
         (_, []) => report(facts, Applied::Done, Some((&choice, &objects)), now),
         (_, failures) => report(
             facts,
@@ -119,9 +96,8 @@ pub fn can_have_a_hub(manager: &ClusterManager) -> bool {
 #[must_use]
 pub fn asked_for(facts: &Facts<'_>, renderer: &mut Renderer) -> Vec<Id> {
     let manager = facts.manager;
-    let is_idle = manager.metadata.deletion_timestamp.is_some()
-        || facts.elder.is_some()
-        || own_refusal(manager).is_some();
+    let is_idle =
+        subject(manager).is_deleting() || facts.elder.is_some() || own_refusal(manager).is_some();
     if is_idle {
         return Vec::new();
     }
@@ -130,12 +106,16 @@ pub fn asked_for(facts: &Facts<'_>, renderer: &mut Renderer) -> Vec<Id> {
 }
 
 pub(super) fn name_of(manager: &ClusterManager) -> &str {
-    manager.metadata.name.as_deref().unwrap_or_default()
+    subject(manager).name()
 }
 
-pub(super) fn has_finalizer(manager: &ClusterManager) -> bool {
-    let mut finalizers = manager.metadata.finalizers.iter().flatten();
-    finalizers.any(|it| it == CLUSTER_MANAGER_FINALIZER)
+/// A ClusterManager, as one of those that operators decide about.
+pub(super) fn subject(manager: &ClusterManager) -> Subject<'_> {
+    Subject {
+        reconciler: RECONCILER,
+        resource: RECONCILED,
+        metadata: &manager.metadata,
+    }
 }
 
 /// The objects as they should be now.
@@ -166,8 +146,11 @@ fn is_rolled_out(facts: &Facts<'_>, objects: &Objects) -> bool {
     })
 }
 
-pub(super) fn deployment<'a>(stored: &'a BTreeMap<Id, Stored>, name: &str) -> Option<&'a Stored> {
-    stored.get(&Id {
+pub(super) fn deployment<'a>(
+    stored: &'a BTreeMap<Id, Stored>,
+    name: &str,
+) -> Option<(&'a Id, &'a Stored)> {
+    stored.get_key_value(&Id {
         kind: Kind::Deployment,
         namespace: berth_manifests::HUB_NAMESPACE.to_owned(),
         name: name.to_owned(),
@@ -176,20 +159,13 @@ pub(super) fn deployment<'a>(stored: &'a BTreeMap<Id, Stored>, name: &str) -> Op
 
 /// The writes of the first step that is not done. `is_ready`: the Deployments run, and the authority of the gate is known.
 fn due(facts: &Facts<'_>, objects: &Objects, is_ready: bool) -> Vec<Write> {
-    let of = |wanted: &[Value]| -> Vec<Write> {
-        let writes = wanted.iter().filter_map(|it| {
-            let id = Id::of(it)?;
-            let action = action(it, facts.stored.get(&id))?;
-            Some(id.write(RECONCILER, action))
-        });
-        writes.collect()
-    };
+    let subject = subject(facts.manager);
     for step in [
         &objects.definitions,
         &objects.foundation,
         &objects.workloads,
     ] {
-        let writes = of(step);
+        let writes = subject.due(facts.stored, step);
         if !writes.is_empty() {
             return writes;
         }
@@ -200,8 +176,7 @@ fn due(facts: &Facts<'_>, objects: &Objects, is_ready: bool) -> Vec<Write> {
         let stored = Id::of(it).and_then(|id| facts.stored.get(&id));
         is_ready || stored.is_some_and(Stored::is_applied)
     });
-    let guards: Vec<_> = guards.cloned().collect();
-    let writes = of(&guards);
+    let writes = subject.due(facts.stored, guards);
     if !writes.is_empty() || !is_ready || converts_elsewhere(facts.stored) {
         return writes;
     }
@@ -211,26 +186,20 @@ fn due(facts: &Facts<'_>, objects: &Objects, is_ready: bool) -> Vec<Write> {
 /// The objects with the label of this ClusterManager that it does not ask for: of OCM's operator, or of a switch that was turned off.
 fn unwanted(facts: &Facts<'_>, objects: &Objects) -> Vec<Write> {
     let wanted: BTreeSet<Id> = objects.ids().collect();
-    let gone = facts.stored.iter().filter(|(id, stored)| {
-        let is_its_own = stored.created_by.as_deref() == Some(name_of(facts.manager));
-        is_its_own && id.kind.is_pruned() && !stored.is_deleting && !wanted.contains(id)
+    let subject = subject(facts.manager);
+    let mut gone = subject.own(facts.stored, |id| {
+        id.kind.is_pruned() && !wanted.contains(id)
     });
+    gone.retain(|(_, stored)| !stored.is_deleting);
     // Webhook configurations before the servers that they name.
-    let (guards, others): (Vec<_>, Vec<_>) = gone.partition(|(id, _)| id.kind.is_guard());
+    let (guards, others): (Vec<_>, Vec<_>) =
+        gone.into_iter().partition(|(id, _)| id.kind.is_guard());
     let first = if guards.is_empty() { others } else { guards };
+    let why = "the ClusterManager does not ask for it";
     let first = first.into_iter();
     first
-        .map(|(id, stored)| delete(id, stored, "the ClusterManager does not ask for it"))
+        .map(|(id, stored)| subject.delete(id, stored, why))
         .collect()
-}
-
-pub(super) fn delete(id: &Id, stored: &Stored, why: &'static str) -> Write {
-    let action = Action::Delete {
-        uid: stored.uid.clone(),
-        resource_version: None,
-        why,
-    };
-    id.write(RECONCILER, action)
 }
 
 /// Writes the status, unless it is like this.
@@ -258,22 +227,5 @@ pub(super) fn report(
         "observedGeneration": new.observed_generation,
         "relatedResources": new.related_resources,
     }});
-    of_manager(facts.manager, Some("status"), body)
-}
-
-/// A patch of the ClusterManager, as it was when this was decided.
-pub(super) fn of_manager(
-    manager: &ClusterManager,
-    subresource: Option<&'static str>,
-    mut body: Value,
-) -> Decision {
-    body["metadata"]["uid"] = json!(manager.metadata.uid);
-    body["metadata"]["resourceVersion"] = json!(manager.metadata.resource_version);
-    let resource = GroupVersionResource::new(RECONCILED.0, "v1", RECONCILED.1);
-    let mut write = Write::patch(RECONCILER, resource, name_of(manager), body.clone());
-    write.action = Action::Patch { subresource, body };
-    Decision {
-        writes: vec![write],
-        is_of_objects: false,
-    }
+    subject(facts.manager).patch(Some("status"), body)
 }

@@ -9,9 +9,10 @@ use berth_api::plan::{Action, Write};
 use serde_json::json;
 
 use super::RECONCILER;
-use super::decide::{Decision, Facts, delete, has_finalizer, name_of, of_manager, report};
+use super::decide::{Facts, report, subject};
 use super::definitions::{OF_OTHERS, without_gate};
 use super::status::Applied;
+use crate::decision::Decision;
 use crate::names::{CLUSTER_MANAGER_FINALIZER, PURGE};
 use crate::objects::{Id, Kind, Stored};
 
@@ -23,11 +24,12 @@ const FIRST: [&str; 4] = [
     "manifestworkreplicasets.work.open-cluster-management.io",
 ];
 
-type Own<'a> = (&'a Id, &'a Stored);
+const WHY: &str = "the ClusterManager is being deleted";
 
 /// Decides what is due.
 pub(super) fn decide(facts: &Facts<'_>, now: Now) -> Decision {
-    if !has_finalizer(facts.manager) {
+    let subject = subject(facts.manager);
+    if !subject.has_finalizer(CLUSTER_MANAGER_FINALIZER) {
         return Decision::default();
     }
     let (writes, waits_for) = step(facts);
@@ -35,43 +37,35 @@ pub(super) fn decide(facts: &Facts<'_>, now: Now) -> Decision {
         return report(facts, Applied::Failed(facts.failures), None, now);
     }
     if !writes.is_empty() {
-        return Decision {
-            writes,
-            is_of_objects: true,
-        };
+        return Decision::of_objects(writes);
     }
     if let Some(what) = waits_for {
         return report(facts, Applied::Removing(&what), None, now);
     }
-    let finalizers = facts.manager.metadata.finalizers.iter().flatten();
-    let left: Vec<_> = finalizers
-        .filter(|it| *it != CLUSTER_MANAGER_FINALIZER)
-        .collect();
-    of_manager(
-        facts.manager,
-        None,
-        json!({"metadata": {"finalizers": left}}),
-    )
+    subject.release(&[CLUSTER_MANAGER_FINALIZER])
 }
 
 /// The writes that are due, and what is waited for if there are none.
 fn step(facts: &Facts<'_>) -> (Vec<Write>, Option<String>) {
-    if let Some(step) = go(&own(facts, |id| id.kind.is_guard())) {
+    let subject = subject(facts.manager);
+    let own = |is_of_step: &dyn Fn(&Id) -> bool| subject.own(facts.stored, is_of_step);
+    let go = |objects: &[(&Id, &Stored)]| subject.clear(objects, WHY);
+    if let Some(step) = go(&own(&|id| id.kind.is_guard())) {
         return step;
     }
     if is_purged(facts) {
         for name in FIRST {
             let is_it = |id: &Id| id.kind == Kind::Definition && id.name == name;
-            if let Some(step) = go(&own(facts, is_it)) {
+            if let Some(step) = go(&own(&is_it)) {
                 return step;
             }
         }
         let is_left = |id: &Id| id.kind == Kind::Definition && !id.name.ends_with(OF_OTHERS);
-        if let Some(step) = go(&own(facts, is_left)) {
+        if let Some(step) = go(&own(&is_left)) {
             return step;
         }
     } else {
-        let converted = own(facts, |id| id.kind == Kind::Definition).into_iter();
+        let converted = own(&|id| id.kind == Kind::Definition).into_iter();
         let kept = converted.filter_map(|(id, stored)| kept(id, stored));
         let kept: Vec<_> = kept.collect();
         if !kept.is_empty() {
@@ -82,7 +76,7 @@ fn step(facts: &Facts<'_>) -> (Vec<Write>, Option<String>) {
         |id: &Id| id.kind == Kind::Deployment,
         |id: &Id| !matches!(id.kind, Kind::Namespace | Kind::Definition),
     ] {
-        if let Some(step) = go(&own(facts, is_of_step)) {
+        if let Some(step) = go(&own(&is_of_step)) {
             return step;
         }
     }
@@ -94,28 +88,6 @@ fn is_purged(facts: &Facts<'_>) -> bool {
     let annotations = facts.manager.metadata.annotations.as_ref();
     let says_so = annotations.and_then(|it| it.get(PURGE));
     facts.settings.purge || says_so.is_some_and(|it| it == "true")
-}
-
-/// The objects with the label of this ClusterManager.
-fn own<'a>(facts: &Facts<'a>, is_of_step: impl Fn(&Id) -> bool) -> Vec<Own<'a>> {
-    let name = name_of(facts.manager);
-    let all = facts.stored.iter();
-    all.filter(|(id, stored)| stored.created_by.as_deref() == Some(name) && is_of_step(id))
-        .collect()
-}
-
-/// Deletes objects, then waits for them. `None`: there are none.
-fn go(objects: &[Own<'_>]) -> Option<(Vec<Write>, Option<String>)> {
-    let (first, _) = objects.first()?;
-    let left = objects.iter().filter(|(_, stored)| !stored.is_deleting);
-    let writes: Vec<_> = left
-        .map(|(id, stored)| delete(id, stored, "the ClusterManager is being deleted"))
-        .collect();
-    let more = match objects.len() {
-        1 => String::new(),
-        count => format!(", and {} more objects", count - 1),
-    };
-    Some((writes, Some(format!("{}{more}", first.shown()))))
 }
 
 /// Has a definition that stays serve what is stored: nothing converts its objects any more. Where objects are stored in several versions,

@@ -2,25 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use berth_api::conditions::{FALSE, TRUE, new, with_condition};
-use berth_api::operator::{
-    ClusterManager, ClusterManagerStatus, GenerationStatus, RelatedResource,
-};
-use berth_api::text::shorten;
+use berth_api::conditions::{FALSE, TRUE};
+use berth_api::operator::{ClusterManager, ClusterManagerStatus};
 use berth_api::{Now, conditions};
 use berth_manifests::HUB_NAMESPACE;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use super::choice::Choice;
-use super::decide::{Failure, deployment, name_of};
+use super::decide::{deployment, name_of};
 use super::render::{Objects, deployments};
+use crate::decision::Failure;
 use crate::objects::{Id, Kind, Stored};
-
-/// Upper bound on the bytes of a message.
-const LONGEST_MESSAGE: usize = 4096;
-
-/// Upper bound on the failures that a message names.
-const MOST_FAILURES: usize = 8;
+use crate::said::{Said, generation, ignored, related, set, shown};
 
 /// What became of the objects.
 #[derive(Clone, Copy, Debug)]
@@ -48,8 +40,6 @@ pub(super) struct Report<'a> {
     pub(super) stored: &'a BTreeMap<Id, Stored>,
 }
 
-type Said = (&'static str, &'static str, &'static str, String);
-
 /// The status. It equals the stored one if nothing of it changes.
 pub(super) fn status(
     manager: &ClusterManager,
@@ -60,44 +50,29 @@ pub(super) fn status(
     let name = name_of(manager);
     let mut said = vec![applied(report.applied)];
     if let Some(choice) = report.choice {
-        said.extend([gates(choice), settings(choice)]);
+        said.extend(ignored(&choice.ignored));
         said.push(progressing(name, report));
         let [controller, gate] = deployments(name);
         said.push(registration(&[&controller, &gate], report.stored));
         said.push(placement(&controller, report.stored));
     }
-    for (type_, status_, reason, message) in said {
-        let message = shorten(&message, LONGEST_MESSAGE);
-        let condition = Condition {
-            observed_generation: manager.metadata.generation,
-            ..new(type_, (status_, reason), message, now.wall)
-        };
-        set(&mut status.conditions, condition);
-    }
+    set(
+        &mut status.conditions,
+        said,
+        manager.metadata.generation,
+        now,
+    );
     if let (Applied::Done, Some(objects)) = (report.applied, report.objects) {
         status.observed_generation = manager.metadata.generation;
         let written = objects.ids().filter(|id| report.stored.contains_key(id));
         status.related_resources = written.map(related).collect();
         let generations = deployments(name).into_iter().filter_map(|name| {
-            let stored = deployment(report.stored, &name)?;
-            Some(generation(name, stored.generation))
+            let (id, stored) = deployment(report.stored, &name)?;
+            Some(generation(id, stored.generation))
         });
         status.generations = generations.collect();
     }
     status
-}
-
-/// Sets a condition. Its generation alone is a change, too.
-fn set(conditions: &mut Vec<Condition>, condition: Condition) {
-    let generation = condition.observed_generation;
-    let type_ = condition.type_.clone();
-    if let Some(changed) = with_condition(conditions, condition) {
-        *conditions = changed;
-    }
-    let same = conditions.iter_mut().find(|it| it.type_ == type_);
-    if let Some(same) = same {
-        same.observed_generation = generation;
-    }
 }
 
 fn applied(applied: Applied<'_>) -> Said {
@@ -110,15 +85,7 @@ fn applied(applied: Applied<'_>) -> Said {
             "ClusterManagerApplied",
             "Components of cluster manager are applied".to_owned(),
         ),
-        Applied::Failed(failures) => {
-            let named = failures.iter().take(MOST_FAILURES).map(|it| &*it.message);
-            let mut message = named.collect::<Vec<_>>().join("; ");
-            let more = failures.len().saturating_sub(MOST_FAILURES);
-            if more > 0 {
-                message.push_str(&format!("; and {more} more"));
-            }
-            failed(reason(failures), message)
-        }
+        Applied::Failed(failures) => failed(reason(failures), shown(failures)),
         Applied::AnotherExists(name) => failed(
             "AnotherClusterManager",
             format!(
@@ -154,51 +121,12 @@ fn reason(failures: &[Failure]) -> &'static str {
     }
 }
 
-fn gates(choice: &Choice) -> Said {
-    const TYPE: &str = conditions::operator::VALID_FEATURE_GATES;
-    match &*choice.unknown_gates {
-        [] => (
-            TYPE,
-            TRUE,
-            "FeatureGatesAllValid",
-            "Feature gates are all valid".to_owned(),
-        ),
-        unknown => (
-            TYPE,
-            FALSE,
-            "InvalidFeatureGatesExisting",
-            format!(
-                "There are some invalid feature gates of [{}], will process them with default values",
-                unknown.join(", ")
-            ),
-        ),
-    }
-}
-
-fn settings(choice: &Choice) -> Said {
-    const TYPE: &str = conditions::operator::SETTINGS_SUPPORTED;
-    match &*choice.unsupported {
-        [] => (
-            TYPE,
-            TRUE,
-            "AllSupported",
-            "all settings have an effect".to_owned(),
-        ),
-        unsupported => (
-            TYPE,
-            FALSE,
-            "NotSupported",
-            format!("ignored: {}", unsupported.join("; ")),
-        ),
-    }
-}
-
 fn progressing(name: &str, report: &Report<'_>) -> Said {
     let stored = report.stored;
     const TYPE: &str = conditions::operator::PROGRESSING;
     let rolling = deployments(name).into_iter();
     let rolling: Vec<_> = rolling
-        .filter(|it| deployment(stored, it).is_none_or(|it| !it.rollout.is_done()))
+        .filter(|it| deployment(stored, it).is_none_or(|(_, it)| !it.rollout.is_done()))
         .collect();
     let is_guarded = report.objects.is_none_or(|it| {
         let mut guards = it.guards.iter().filter_map(Id::of);
@@ -259,7 +187,7 @@ fn placement(name: &str, stored: &BTreeMap<Id, Stored>) -> Said {
 type Unavailable = (String, Option<i64>);
 
 fn unavailable(name: &str, stored: &BTreeMap<Id, Stored>) -> Option<Unavailable> {
-    let Some(deployment) = deployment(stored, name) else {
+    let Some((_, deployment)) = deployment(stored, name) else {
         return Some((name.to_owned(), None));
     };
     let missing = deployment.rollout.replicas - deployment.rollout.available;
@@ -291,28 +219,5 @@ fn said(
                 "{count} of requested instances are unavailable of {component} deployment {HUB_NAMESPACE:?} {name:?}"
             ),
         ),
-    }
-}
-
-fn related(id: Id) -> RelatedResource {
-    let resource = id.kind.resource();
-    RelatedResource {
-        group: resource.group,
-        version: resource.version,
-        resource: resource.resource,
-        namespace: id.namespace,
-        name: id.name,
-    }
-}
-
-fn generation(name: String, last_generation: i64) -> GenerationStatus {
-    let resource = Kind::Deployment.resource();
-    GenerationStatus {
-        group: resource.group,
-        version: resource.version,
-        resource: resource.resource,
-        namespace: HUB_NAMESPACE.to_owned(),
-        name,
-        last_generation,
     }
 }

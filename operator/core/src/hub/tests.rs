@@ -7,17 +7,20 @@ mod taking_over;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::ops::{Deref, DerefMut};
 use std::sync::LazyLock;
 use std::time::Instant;
 
 use berth_api::Now;
 use berth_api::operator::ClusterManager;
-use berth_api::plan::{Action, Write};
+use berth_api::plan::Action;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::decision::{Decision, Failure};
 use crate::names::CREATED_BY;
 use crate::objects::{Id, Kind, Stored};
+use crate::play::{Played, pair, shown};
 
 /// With the objects of a ClusterManager without settings.
 static RENDERER: LazyLock<Renderer> = LazyLock::new(|| {
@@ -39,11 +42,9 @@ pub(super) fn settings() -> Settings {
 
 /// A ClusterManager, and a hub.
 struct Play {
-    manager: Value,
-    store: BTreeMap<Id, Value>,
+    played: Played,
     nodes: usize,
     settings: Settings,
-    version: u64,
     failures: Vec<Failure>,
     renderer: RefCell<Renderer>,
     /// Objects without the label have been looked up.
@@ -58,11 +59,9 @@ impl Play {
             "spec": spec,
         });
         Self {
-            manager,
-            store: BTreeMap::new(),
+            played: Played::new(manager, RECONCILED.1),
             nodes: 3,
             settings: settings(),
-            version: 1,
             failures: Vec::new(),
             renderer: RefCell::new(RENDERER.clone()),
             is_looked_up: false,
@@ -70,7 +69,7 @@ impl Play {
     }
 
     fn manager(&self) -> ClusterManager {
-        serde_json::from_value(self.manager.clone()).unwrap()
+        serde_json::from_value(self.played.object.clone()).unwrap()
     }
 
     fn decide(&self) -> Decision {
@@ -116,75 +115,6 @@ impl Play {
         panic!("it does not settle: {:#?}", steps.last());
     }
 
-    fn carry_out(&mut self, write: Write) {
-        self.version += 1;
-        let version = json!(self.version.to_string());
-        let target = &write.target;
-        if target.resource.resource == RECONCILED.1 {
-            let Action::Patch { body, .. } = write.action else {
-                panic!("{write:?}");
-            };
-            json_patch::merge(&mut self.manager, &body);
-            self.manager["metadata"]["resourceVersion"] = version;
-            return;
-        }
-        let id = Id {
-            kind: Kind::ALL
-                .into_iter()
-                .find(|it| it.resource() == target.resource)
-                .unwrap(),
-            namespace: target.namespace.clone().unwrap_or_default(),
-            name: target.name.clone(),
-        };
-        match write.action {
-            // As a merge, which removes nothing.
-            Action::Apply { body, .. } | Action::Patch { body, .. } => {
-                match self.store.get_mut(&id) {
-                    Some(stored) => {
-                        json_patch::merge(stored, &body);
-                        if !body["spec"].is_null() {
-                            let generation = &mut stored["metadata"]["generation"];
-                            *generation = json!(generation.as_i64().unwrap_or_default() + 1);
-                        }
-                    }
-                    None => self.put(id.clone(), body),
-                }
-            }
-            Action::Delete { .. } => {
-                self.store.remove(&id);
-            }
-            other => panic!("{other:?}"),
-        }
-        if let Some(stored) = self.store.get_mut(&id) {
-            stored["metadata"]["resourceVersion"] = version;
-        }
-    }
-
-    fn put(&mut self, id: Id, mut object: Value) {
-        object["metadata"]["uid"] = json!(id.shown());
-        object["metadata"]["resourceVersion"] = json!("1");
-        object["metadata"]["generation"] = json!(1);
-        if id.kind == Kind::Definition {
-            object["status"] = json!({"storedVersions": ["v1"]});
-        }
-        self.store.insert(id, object);
-    }
-
-    /// All Deployments run.
-    fn roll_out(&mut self) {
-        for (_, object) in self
-            .store
-            .iter_mut()
-            .filter(|(id, _)| id.kind == Kind::Deployment)
-        {
-            let replicas = &object["spec"]["replicas"];
-            object["status"] = json!({
-                "observedGeneration": object["metadata"]["generation"], "replicas": replicas,
-                "availableReplicas": replicas, "updatedReplicas": replicas,
-            });
-        }
-    }
-
     /// The certificate keeper publishes an authority wherever the gate is called.
     fn publish(&mut self, bundle: &str) {
         for (id, object) in &mut self.store {
@@ -212,52 +142,18 @@ impl Play {
         play.settle();
         play
     }
+}
 
-    fn object(&self, kind: Kind, name: &str) -> Option<&Value> {
-        self.store
-            .iter()
-            .find(|(id, _)| id.kind == kind && id.name == name)
-            .map(|(_, it)| it)
-    }
+impl Deref for Play {
+    type Target = Played;
 
-    /// A condition: status, reason, message.
-    fn condition(&self, type_: &str) -> (String, String, String) {
-        let conditions = self.manager["status"]["conditions"]
-            .as_array()
-            .cloned()
-            .unwrap_or_default();
-        let found = conditions
-            .iter()
-            .find(|it| it["type"] == type_)
-            .cloned()
-            .unwrap_or_default();
-        let text = |field: &str| found[field].as_str().unwrap_or_default().to_owned();
-        (text("status"), text("reason"), text("message"))
-    }
-
-    fn said(&self, type_: &str) -> (String, String) {
-        let (status, reason, _) = self.condition(type_);
-        (status, reason)
-    }
-
-    fn count(&self, kind: Kind) -> usize {
-        self.store.keys().filter(|it| it.kind == kind).count()
+    fn deref(&self) -> &Played {
+        &self.played
     }
 }
 
-fn shown(write: &Write) -> String {
-    let what = match &write.action {
-        Action::Apply { .. } => "apply",
-        Action::Patch { .. } => "patch",
-        Action::Delete { .. } => "delete",
-        other => panic!("{other:?}"),
-    };
-    format!(
-        "{what} {} {}",
-        write.target.resource.resource, write.target.name
-    )
-}
-
-fn pair(status: &str, reason: &str) -> (String, String) {
-    (status.to_owned(), reason.to_owned())
+impl DerefMut for Play {
+    fn deref_mut(&mut self) -> &mut Played {
+        &mut self.played
+    }
 }

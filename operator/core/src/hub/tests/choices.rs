@@ -56,9 +56,9 @@ fn feature_gates_reach_whom_they_concern() {
         [("DefaultClusterSet".to_owned(), false)].into()
     );
     assert!(choice.values.cluster_profiles.enabled && choice.values.network_policies.enabled);
-    assert_eq!(choice.unknown_gates, ["NoSuchGate"]);
+    assert_eq!(choice.ignored.unknown_gates, ["NoSuchGate"]);
     assert_eq!(
-        choice.unsupported,
+        choice.ignored.unsupported,
         [
             "spec.registrationConfiguration.featureGates ClusterImporter: Berth has no importer of clusters"
         ]
@@ -91,7 +91,7 @@ fn feature_gates_reach_whom_they_concern() {
         choice.values.feature_gates,
         [("NilExecutorValidating".to_owned(), true)].into()
     );
-    assert_eq!(choice.unsupported, [""; 0], "it is off");
+    assert_eq!(choice.ignored.unsupported, [""; 0], "it is off");
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn nobody_is_accepted_automatically_without_the_feature_gate() {
     );
     let choice = registration("Disable");
     assert!(choice.values.auto_approval.users.is_empty());
-    assert!(choice.unsupported[0].contains("ManagedClusterAutoApproval"));
+    assert!(choice.ignored.unsupported[0].contains("ManagedClusterAutoApproval"));
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn what_has_no_effect_is_named() {
         "serverConfiguration": {},
     }));
     assert_eq!(
-        choice.unsupported,
+        choice.ignored.unsupported,
         [
             "spec.registrationConfiguration.registrationDrivers grpc: Berth has no gRPC server",
             "spec.registrationConfiguration.registrationDrivers awsirsa: Berth makes no roles of AWS",
@@ -160,7 +160,7 @@ fn replicas_follow_the_nodes_of_the_control_plane() {
         play.settle();
         let replicas = |name: &str| {
             let name = format!("cluster-manager-registration-{name}");
-            play.object(Kind::Deployment, &name).unwrap()["spec"]["replicas"].clone()
+            play.stored(Kind::Deployment, &name).unwrap()["spec"]["replicas"].clone()
         };
         assert_eq!(
             (replicas("controller"), replicas("webhook")),
@@ -183,7 +183,7 @@ fn pods_get_nodes_resources_and_ports() {
     play.settle();
     for name in ["controller", "webhook"] {
         let deployment = play
-            .object(
+            .stored(
                 Kind::Deployment,
                 &format!("cluster-manager-registration-{name}"),
             )
@@ -197,7 +197,7 @@ fn pods_get_nodes_resources_and_ports() {
         );
     }
     let gate = play
-        .object(Kind::Deployment, "cluster-manager-registration-webhook")
+        .stored(Kind::Deployment, "cluster-manager-registration-webhook")
         .unwrap();
     let pods = &gate["spec"]["template"]["spec"];
     assert_eq!(
@@ -227,7 +227,7 @@ fn labels_are_copied_if_asked_for_and_never_those_of_selectors() {
     for syncs in [false, true] {
         let mut play = Play::new(json!({}));
         play.settings.sync_labels = syncs;
-        play.manager["metadata"]["labels"] = json!({
+        play.object["metadata"]["labels"] = json!({
             "team": "a", "app": "mine", "open-cluster-management.io/cluster-name": "x",
         });
         play.settle();
@@ -245,19 +245,19 @@ fn another_name_names_deployments_and_what_selects_their_pods() {
     let mut play = Play::new(json!({
         "registrationConfiguration": {"featureGates": [{"feature": "NetworkPolicies", "mode": "Enable"}]},
     }));
-    play.manager["metadata"]["name"] = json!("hub");
+    play.object["metadata"]["name"] = json!("hub");
     play.settle();
     let gate = play
-        .object(Kind::Deployment, "hub-registration-webhook")
+        .stored(Kind::Deployment, "hub-registration-webhook")
         .unwrap();
     let app = &gate["spec"]["template"]["metadata"]["labels"]["app"];
     assert_eq!(app, "hub-registration-webhook");
     let service = play
-        .object(Kind::Service, "cluster-manager-registration-webhook")
+        .stored(Kind::Service, "cluster-manager-registration-webhook")
         .unwrap();
     assert_eq!(service["spec"]["selector"]["app"], *app);
     let budget = play
-        .object(
+        .stored(
             Kind::DisruptionBudget,
             "cluster-manager-registration-webhook",
         )

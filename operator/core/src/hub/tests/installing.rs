@@ -80,8 +80,8 @@ fn the_parts_of_a_hub_come_one_after_the_other_and_webhooks_last() {
         play.said("Progressing"),
         pair("False", "ClusterManagerUpToDate")
     );
-    assert_eq!(play.manager["status"]["observedGeneration"], 1);
-    let related = play.manager["status"]["relatedResources"]
+    assert_eq!(play.object["status"]["observedGeneration"], 1);
+    let related = play.object["status"]["relatedResources"]
         .as_array()
         .unwrap();
     assert_eq!(related.len(), play.store.len());
@@ -103,7 +103,7 @@ fn the_objects_are_those_of_the_manifests() {
         .to_owned();
         let kind = Kind::of(&wanted).unwrap();
         let object = play
-            .object(kind, &name)
+            .stored(kind, &name)
             .unwrap_or_else(|| panic!("{kind:?} {name}"));
         wanted["metadata"] = Value::Null;
         if let Some(spec) = wanted.get_mut("spec").and_then(Value::as_object_mut) {
@@ -234,7 +234,7 @@ fn a_hub_that_cannot_be_is_refused_by_name() {
     assert!(play.store.is_empty());
 
     let mut play = Play::new(json!({}));
-    play.manager["metadata"]["name"] = json!("a".repeat(40));
+    play.object["metadata"]["name"] = json!("a".repeat(40));
     play.settle();
     assert_eq!(play.said("Applied"), pair("False", "NameTooLong"));
     assert!(play.store.is_empty());
@@ -280,7 +280,7 @@ fn webhooks_are_put_back_while_a_replica_is_missing() {
         }
     }
     play.settle();
-    let guard = play.object(Kind::ValidatingWebhooks, name).unwrap();
+    let guard = play.stored(Kind::ValidatingWebhooks, name).unwrap();
     assert_eq!(guard["webhooks"][0]["failurePolicy"], "Fail");
     assert_eq!(
         play.said("Progressing"),

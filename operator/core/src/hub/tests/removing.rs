@@ -4,7 +4,7 @@ use super::*;
 use crate::names::PURGE;
 
 fn deleted(play: &mut Play) {
-    play.manager["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+    play.object["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
 }
 
 #[test]
@@ -26,12 +26,12 @@ fn the_hub_goes_and_the_fleet_stays() {
     let mut left: Vec<_> = play.store.keys().map(|it| it.kind).collect();
     left.dedup();
     assert_eq!(left, [Kind::Definition, Kind::Namespace]);
-    assert_eq!(play.manager["metadata"]["finalizers"], json!([]));
+    assert_eq!(play.object["metadata"]["finalizers"], json!([]));
     assert_eq!(play.decide(), Decision::default());
     // Nothing converts add-ons any more: they are served as they are stored.
     for name in ["clustermanagementaddons", "managedclusteraddons"] {
         let name = format!("{name}.addon.open-cluster-management.io");
-        let spec = &play.object(Kind::Definition, &name).unwrap()["spec"];
+        let spec = &play.stored(Kind::Definition, &name).unwrap()["spec"];
         assert_eq!(spec["conversion"]["strategy"], "None");
         let mut versions = spec["versions"].as_array().unwrap().iter();
         assert!(versions.all(|it| it["served"] == it["storage"]));
@@ -65,7 +65,7 @@ fn a_purge_takes_the_fleet_along_while_the_controllers_run() {
         let mut play = Play::installed(json!({}));
         play.settings.purge = by_flag;
         if !by_flag {
-            play.manager["metadata"]["annotations"] = json!({PURGE: "true"});
+            play.object["metadata"]["annotations"] = json!({PURGE: "true"});
         }
         deleted(&mut play);
         let steps = play.settle();
@@ -100,7 +100,7 @@ fn a_purge_takes_the_fleet_along_while_the_controllers_run() {
 #[test]
 fn it_says_what_it_waits_for() {
     let mut play = Play::installed(json!({}));
-    play.manager["metadata"]["annotations"] = json!({PURGE: "true"});
+    play.object["metadata"]["annotations"] = json!({PURGE: "true"});
     deleted(&mut play);
     for object in play.store.values_mut() {
         object["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
@@ -121,9 +121,9 @@ fn it_says_what_it_waits_for() {
 #[test]
 fn a_hub_that_runs_elsewhere_is_left_to_the_operator_that_installed_it() {
     let mut play = Play::new(json!({"deployOption": {"mode": "Hosted"}}));
-    play.manager["metadata"]["finalizers"] = json!([crate::names::CLUSTER_MANAGER_FINALIZER]);
+    play.object["metadata"]["finalizers"] = json!([crate::names::CLUSTER_MANAGER_FINALIZER]);
     deleted(&mut play);
     play.settle();
     assert_eq!(play.said("Applied"), pair("False", "ModeNotSupported"));
-    assert_ne!(play.manager["metadata"]["finalizers"], json!([]));
+    assert_ne!(play.object["metadata"]["finalizers"], json!([]));
 }

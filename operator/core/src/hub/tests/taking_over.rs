@@ -64,7 +64,7 @@ fn ocms() -> Play {
 }
 
 fn conversion(play: &Play) -> (String, String) {
-    let definition = play.object(Kind::Definition, CONVERTED).unwrap();
+    let definition = play.stored(Kind::Definition, CONVERTED).unwrap();
     let config = &definition["spec"]["conversion"]["webhook"]["clientConfig"];
     let text = |it: &Value| it.as_str().unwrap_or_default().to_owned();
     (text(&config["service"]["name"]), text(&config["caBundle"]))
@@ -82,7 +82,7 @@ fn what_serves_goes_on_until_the_new_one_runs_and_what_nobody_needs_goes_last() 
         )
     );
     assert!(
-        play.object(Kind::Service, "cluster-manager-addon-webhook")
+        play.stored(Kind::Service, "cluster-manager-addon-webhook")
             .is_some()
     );
     // The keeper publishes both authorities in the webhook configurations, and then gives the gate its certificate.
@@ -114,7 +114,7 @@ fn what_serves_goes_on_until_the_new_one_runs_and_what_nobody_needs_goes_last() 
     ] {
         assert!(!play.store.keys().any(|it| it.name == gone), "{gone}");
     }
-    assert!(play.object(Kind::ClusterRole, "other").is_some());
+    assert!(play.stored(Kind::ClusterRole, "other").is_some());
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn a_definition_of_a_later_version_stays_as_it_is() {
         definition["spec"] = json!({"scope": "theirs"});
         play.put(id, definition);
         play.settle();
-        let found = play.object(Kind::Definition, name).unwrap();
+        let found = play.stored(Kind::Definition, name).unwrap();
         assert_eq!(found["spec"]["scope"] == "theirs", stays, "{version}");
         assert_eq!(play.said("Applied"), pair("True", "ClusterManagerApplied"));
     }
@@ -151,7 +151,7 @@ fn whoever_converts_add_ons_of_a_later_version_stays() {
     play.settle();
     assert_eq!(conversion(&play).0, "cluster-manager-addon-webhook");
     assert!(
-        play.object(Kind::Service, "cluster-manager-addon-webhook")
+        play.stored(Kind::Service, "cluster-manager-addon-webhook")
             .is_some()
     );
     assert!(
@@ -186,7 +186,7 @@ fn a_definition_of_another_project_stays_as_it_is() {
     play.put(id, definition);
     play.settle();
     assert_eq!(
-        play.object(Kind::Definition, name).unwrap()["spec"]["scope"],
+        play.stored(Kind::Definition, name).unwrap()["spec"]["scope"],
         "theirs"
     );
 }

@@ -1,0 +1,148 @@
+//! What is due, for whichever object an operator decides.
+
+use std::collections::BTreeMap;
+
+use berth_api::GroupVersionResource;
+use berth_api::plan::{Action, Write};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde_json::{Value, json};
+
+use crate::objects::{Id, Kind, Stored, action};
+
+/// What is due.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Decision {
+    /// To be sent at the same time. When they have succeeded, decide again.
+    pub writes: Vec<Write>,
+    /// Whether these are writes of objects: what failed of them is to be reported.
+    pub is_of_objects: bool,
+}
+
+/// A write that failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The object.
+    pub kind: Kind,
+    /// What failed, as text for users.
+    pub message: String,
+}
+
+/// The objects that are stored.
+pub(crate) type Store = BTreeMap<Id, Stored>;
+
+/// What an operator decides about.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Subject<'a> {
+    /// The name of the reconciler.
+    pub(crate) reconciler: &'static str,
+    /// The group and the resource.
+    pub(crate) resource: (&'static str, &'static str),
+    pub(crate) metadata: &'a ObjectMeta,
+}
+
+// === impl Decision ===
+
+impl Decision {
+    pub(crate) fn of_objects(writes: Vec<Write>) -> Self {
+        Self {
+            writes,
+            is_of_objects: true,
+        }
+    }
+}
+
+// === impl Subject ===
+
+impl<'a> Subject<'a> {
+    pub(crate) fn name(&self) -> &'a str {
+        self.metadata.name.as_deref().unwrap_or_default()
+    }
+
+    pub(crate) fn is_deleting(&self) -> bool {
+        self.metadata.deletion_timestamp.is_some()
+    }
+
+    pub(crate) fn has_finalizer(&self, finalizer: &str) -> bool {
+        let mut finalizers = self.metadata.finalizers.iter().flatten();
+        finalizers.any(|it| it == finalizer)
+    }
+
+    /// Adds a finalizer.
+    pub(crate) fn hold(&self, finalizer: &str) -> Decision {
+        let mut finalizers = self.metadata.finalizers.clone().unwrap_or_default();
+        finalizers.push(finalizer.to_owned());
+        self.patch(None, json!({"metadata": {"finalizers": finalizers}}))
+    }
+
+    /// Takes finalizers away.
+    pub(crate) fn release(&self, finalizers: &[&str]) -> Decision {
+        let stored = self.metadata.finalizers.iter().flatten();
+        let left: Vec<_> = stored.filter(|it| !finalizers.contains(&&***it)).collect();
+        self.patch(None, json!({"metadata": {"finalizers": left}}))
+    }
+
+    /// A patch of the object, as it was when this was decided.
+    pub(crate) fn patch(&self, subresource: Option<&'static str>, mut body: Value) -> Decision {
+        body["metadata"]["uid"] = json!(self.metadata.uid);
+        body["metadata"]["resourceVersion"] = json!(self.metadata.resource_version);
+        let (group, resource) = self.resource;
+        let resource = GroupVersionResource::new(group, "v1", resource);
+        let mut write = Write::patch(self.reconciler, resource, self.name(), Value::Null);
+        write.action = Action::Patch { subresource, body };
+        Decision {
+            writes: vec![write],
+            is_of_objects: false,
+        }
+    }
+
+    /// The stored objects with the label of this one.
+    pub(crate) fn own<'s>(
+        &self,
+        stored: &'s Store,
+        is_meant: impl Fn(&Id) -> bool,
+    ) -> Vec<(&'s Id, &'s Stored)> {
+        let all = stored.iter();
+        all.filter(|(id, it)| it.created_by.as_deref() == Some(self.name()) && is_meant(id))
+            .collect()
+    }
+
+    /// The writes that make these objects as they should be.
+    pub(crate) fn due<'v>(
+        &self,
+        stored: &Store,
+        wanted: impl IntoIterator<Item = &'v Value>,
+    ) -> Vec<Write> {
+        let writes = wanted.into_iter().filter_map(|it| {
+            let id = Id::of(it)?;
+            let action = action(it, stored.get(&id))?;
+            Some(id.write(self.reconciler, action))
+        });
+        writes.collect()
+    }
+
+    /// Deletes an object.
+    pub(crate) fn delete(&self, id: &Id, stored: &Stored, why: &'static str) -> Write {
+        let action = Action::Delete {
+            uid: stored.uid.clone(),
+            resource_version: None,
+            why,
+        };
+        id.write(self.reconciler, action)
+    }
+
+    /// Deletes objects, then waits for them: the writes, and what is waited for. `None`: there are none.
+    pub(crate) fn clear(
+        &self,
+        objects: &[(&Id, &Stored)],
+        why: &'static str,
+    ) -> Option<(Vec<Write>, Option<String>)> {
+        let (first, _) = objects.first()?;
+        let left = objects.iter().filter(|(_, stored)| !stored.is_deleting);
+        let writes = left.map(|(id, stored)| self.delete(id, stored, why));
+        let more = match objects.len() {
+            1 => String::new(),
+            count => format!(", and {} more objects", count - 1),
+        };
+        Some((writes.collect(), Some(format!("{}{more}", first.shown()))))
+    }
+}
