@@ -160,7 +160,7 @@ fn options() -> anyhow::Result<ExitCode> {
 
 /// Returns the words of the command line. OCM's operator starts each controller in its own Deployment, as `/registration controller`
 /// and `/placement controller`, and its agents as `/registration agent` and `/work agent`, or both as `/registration-operator agent`. The
-/// operator itself is `/registration-operator hub`.
+/// operators themselves are `/registration-operator hub` and `/registration-operator klusterlet`.
 fn words() -> Vec<OsString> {
     let mut words: Vec<_> = env::args_os().collect();
     let name = words.first().map(Path::new).and_then(Path::file_stem);
@@ -168,7 +168,9 @@ fn words() -> Vec<OsString> {
     if let Some(command) = command.map(OsString::from) {
         words.insert(1, command);
     } else if name.is_some_and(|name| name == "registration-operator")
-        && words.get(1).is_some_and(|command| command == "hub")
+        && words
+            .get(1)
+            .is_some_and(|command| command == "hub" || command == "klusterlet")
     {
         words.insert(1, "operator".into());
     } else if name.is_some_and(|name| name == "registration")

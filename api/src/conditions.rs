@@ -366,4 +366,10 @@ pub mod operator {
     pub const HUB_REGISTRATION_DEGRADED: &str = "HubRegistrationDegraded";
     /// Placements do not work as they should.
     pub const HUB_PLACEMENT_DEGRADED: &str = "HubPlacementDegraded";
+    /// Of a Klusterlet: the agent cannot do at its hub what it has to.
+    pub const HUB_CONNECTION_DEGRADED: &str = "HubConnectionDegraded";
+    /// Of a Klusterlet: replicas of the registration agent are missing.
+    pub const REGISTRATION_DESIRED_DEGRADED: &str = "RegistrationDesiredDegraded";
+    /// Of a Klusterlet: replicas of the work agent are missing.
+    pub const WORK_DESIRED_DEGRADED: &str = "WorkDesiredDegraded";
 }

@@ -42,6 +42,7 @@ manifests! {
     CRD_ADDON_DEPLOYMENT_CONFIGS = "crds/addons/addon.open-cluster-management.io_addondeploymentconfigs.yaml";
     CRD_ADDON_TEMPLATES = "crds/addons/addon.open-cluster-management.io_addontemplates.yaml";
     CRD_CLUSTER_MANAGERS = "crds/operator/operator.open-cluster-management.io_clustermanagers.yaml";
+    CRD_KLUSTERLETS = "crds/operator/klusterlet/operator.open-cluster-management.io_klusterlets.yaml";
     CRD_CLAIMS = "crds/agent/cluster.open-cluster-management.io_clusterclaims.yaml";
     CRD_APPLIED_MANIFEST_WORKS = "crds/agent/work/work.open-cluster-management.io_appliedmanifestworks.yaml";
 
@@ -97,6 +98,10 @@ manifests! {
     OPERATOR_ACCOUNT = "operator/service-account.yaml";
     OPERATOR_ROLE = "operator/role.yaml";
     OPERATOR = "operator/deployment.yaml";
+    KLUSTERLET_OPERATOR_NAMESPACE = "operator/klusterlet/namespace.yaml";
+    KLUSTERLET_OPERATOR_ACCOUNT = "operator/klusterlet/service-account.yaml";
+    KLUSTERLET_OPERATOR_ROLE = "operator/klusterlet/role.yaml";
+    KLUSTERLET_OPERATOR = "operator/klusterlet/deployment.yaml";
 
     AGENT_NAMESPACE = "agent/namespace.yaml";
     AGENT_ACCOUNT = "agent/service-account.yaml";

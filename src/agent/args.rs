@@ -124,6 +124,9 @@ pub(crate) struct Args {
     /// Annotations of the ManagedCluster, as KEY=VALUE; keys begin with agent.open-cluster-management.io (repeatable)
     #[arg(long, value_name = "ANNOTATIONS", value_delimiter = ',')]
     cluster_annotations: Vec<String>,
+    /// Labels of the ManagedCluster, as KEY=VALUE, if the agent creates it (repeatable)
+    #[arg(long, value_name = "LABELS", value_delimiter = ',')]
+    cluster_labels: Vec<String>,
     /// Lifetime of the certificate to ask for, in seconds; at least 3600 [default: the hub's signer decides]
     #[arg(long, value_name = "SECONDS")]
     client_cert_expiration_seconds: Option<i32>,
@@ -413,21 +416,19 @@ impl Args {
                 "--spoke-external-server-urls: {url:?} is not an https URL"
             );
         }
-        let mut annotations = BTreeMap::new();
-        for annotation in self.cluster_annotations.iter().filter(|it| !it.is_empty()) {
-            let (key, value) = annotation.split_once('=').with_context(|| {
-                format!("--cluster-annotations: {annotation:?} is not of the form KEY=VALUE")
-            })?;
-            if key.starts_with(ANNOTATIONS) {
-                annotations.insert(key.to_owned(), value.to_owned());
-            } else {
+        let mut annotations = pairs("--cluster-annotations", &self.cluster_annotations)?;
+        annotations.retain(|key, _| {
+            let is_allowed = key.starts_with(ANNOTATIONS);
+            if !is_allowed {
                 warnings.push(format!(
                     "--cluster-annotations: {key:?} does not begin with {ANNOTATIONS} and is ignored"
                 ));
             }
-        }
+            is_allowed
+        });
         Ok(Wish {
             annotations,
+            labels: pairs("--cluster-labels", &self.cluster_labels)?,
             ca_bundle: self.ca_bundle(&urls)?,
             urls,
         })
@@ -460,4 +461,16 @@ impl Args {
             .map(|path| file.parent().unwrap_or(Path::new("")).join(path));
         path.map(|path| read(&path)).transpose()
     }
+}
+
+/// The pairs of a flag whose values are `KEY=VALUE`.
+fn pairs(flag: &str, values: &[String]) -> anyhow::Result<BTreeMap<String, String>> {
+    let given = values.iter().filter(|it| !it.is_empty());
+    let pairs = given.map(|value| {
+        let (key, value) = value
+            .split_once('=')
+            .with_context(|| format!("{flag}: {value:?} is not of the form KEY=VALUE"))?;
+        Ok((key.to_owned(), value.to_owned()))
+    });
+    pairs.collect()
 }

@@ -43,6 +43,7 @@ fn the_operators_command_line_works() {
         "--spoke-external-server-urls=https://a:6443,https://b",
         "--client-cert-expiration-seconds=7200",
         "--cluster-annotations=agent.open-cluster-management.io/x=y",
+        "--cluster-labels=a=b,c=d",
         "--kube-api-qps=20",
         "--kube-api-burst=30",
         "--max-custom-cluster-claims=5",
@@ -60,6 +61,8 @@ fn the_operators_command_line_works() {
     );
     assert_eq!(agent.wish.urls, ["https://a:6443", "https://b"]);
     assert_eq!(agent.wish.annotations.len(), 1);
+    let labels = [("a", "b"), ("c", "d")].map(|(key, value)| (key.to_owned(), value.to_owned()));
+    assert_eq!(agent.wish.labels, labels.into());
     assert_eq!(agent.expiration_seconds, Some(7200));
     assert_eq!(agent.claims.max_custom, 5);
     assert_eq!(agent.claims.reserved_suffixes, ["a.io", "b.io"]);
@@ -184,6 +187,10 @@ fn what_is_wrong_or_not_supported_is_named() {
         (
             "--cluster-annotations=a",
             "\"a\" is not of the form KEY=VALUE",
+        ),
+        (
+            "--cluster-labels=a",
+            "--cluster-labels: \"a\" is not of the form KEY=VALUE",
         ),
         (
             "--addon-kubeclient-registration-auth=basic",

@@ -159,8 +159,7 @@ impl Components {
             controllers.push(component(berth_addons::controller(settings, metrics)));
         }
         if let Some(operator) = selection.operator {
-            let settings = operator.settings(&api).await?;
-            controllers.push(component(berth_operator::controller(settings, common)));
+            controllers.push(component(operator.controller(&api, common).await?));
         }
         Ok(Self {
             port,

@@ -1,8 +1,8 @@
 //! `berth operator hub`: the operator of a hub.
 
-use berth_operator::Settings;
+use berth_operator::hub::Settings;
 
-use super::settings::Operator;
+use super::settings::{Installs, Operator};
 use crate::common::ignored_flags;
 use crate::controller::Selection;
 use crate::hub_component::manager::ManagerArgs;
@@ -89,12 +89,12 @@ impl Args {
         let replicas = Some(self.deployment_replicas);
         Operator {
             image: self.image.clone(),
-            settings: Settings {
+            installs: Installs::Hub(Settings {
                 image: String::new(),
                 replicas: replicas.filter(|it| *it > 0),
                 sync_labels: self.enable_sync_labels,
                 purge: !self.skip_remove_crds,
-            },
+            }),
         }
     }
 }

@@ -1,36 +1,52 @@
-//! The settings of the operator, and the image of what it installs.
+//! What an operator installs, and the image of it.
 
 use anyhow::Context;
 use berth_hub::{Call, HubApi, object_path};
-use berth_operator::Settings;
+use berth_operator::{cluster, hub};
+use berth_reconcile::{Controller, Metrics};
 use serde_json::Value;
 
 use crate::common::{install_namespace, pod_name};
 
-/// The settings of the operator, before its image is known.
+/// An operator, before its image is known.
 #[derive(Debug)]
 pub(crate) struct Operator {
     pub(super) image: Option<String>,
-    pub(super) settings: Settings,
+    pub(super) installs: Installs,
+}
+
+/// What an operator installs.
+#[derive(Debug)]
+pub(super) enum Installs {
+    Hub(hub::Settings),
+    Agent(cluster::Settings),
 }
 
 // === impl Operator ===
 
 impl Operator {
-    /// Returns the settings, with the image of the pod in which this runs, unless a flag names one.
+    /// Returns the controller. What it installs has the image of the pod in which this runs, unless a flag names one.
     ///
     /// # Errors
     /// There is neither.
-    pub(crate) async fn settings(self, api: &HubApi) -> anyhow::Result<Settings> {
+    pub(crate) async fn controller(
+        self,
+        api: &HubApi,
+        metrics: Metrics,
+    ) -> anyhow::Result<Controller> {
         let image = match self.image {
             Some(image) => image,
             None => own_image(api).await.context(
-                "the image of the hub's components is not known: name it by --image, such as --image registry.example.com/berth:v1",
+                "the image of what the operator installs is not known: name it by --image, such as --image registry.example.com/berth:v1",
             )?,
         };
-        Ok(Settings {
-            image,
-            ..self.settings
+        Ok(match self.installs {
+            Installs::Hub(settings) => {
+                hub::controller(hub::Settings { image, ..settings }, metrics)
+            }
+            Installs::Agent(settings) => {
+                cluster::controller(cluster::Settings { image, ..settings }, metrics)
+            }
         })
     }
 }

@@ -83,6 +83,7 @@ fn the_crds_in_manifests_are_those_of_the_types() {
     let addons = crds::addons();
     // For hubs that are installed by an object.
     let operator = [crds::cluster_manager()];
+    let klusterlet = [crds::klusterlet()];
     // On the managed clusters, not on the hub.
     let agent = [crds::cluster_claim()];
     let work_agent = [crds::applied_manifest_work()];
@@ -94,6 +95,7 @@ fn the_crds_in_manifests_are_those_of_the_types() {
         ("manifests/crds/work", &work[..]),
         ("manifests/crds/addons", &addons[..]),
         ("manifests/crds/operator", &operator[..]),
+        ("manifests/crds/operator/klusterlet", &klusterlet[..]),
         ("manifests/crds/agent", &agent[..]),
         ("manifests/crds/agent/work", &work_agent[..]),
     ] {
@@ -127,17 +129,29 @@ fn the_roles_that_all_agents_share_are_those_of_the_lifecycle() {
 }
 
 #[test]
-fn the_role_of_the_operator_has_what_it_grants() {
-    let documents = berth_operator_core::role::manifest();
-    let documents = documents
-        .iter()
-        .map(|it| serde_saphyr::to_string(it).expect("it is YAML"));
-    let why = "# The permissions of the operator: for its own work, and all that the hub's components have.\n";
-    let content = format!(
-        "{HEADER}{why}{}",
-        documents.collect::<Vec<_>>().join("---\n")
-    );
-    assert_generated("manifests/operator/role.yaml", &content);
+fn the_roles_of_the_operators_have_what_they_grant() {
+    use berth_operator_core::role;
+
+    for (folder, documents, why) in [
+        (
+            "manifests/operator",
+            role::of_hub(),
+            "# The permissions of the operator: for its own work, and all that the hub's components have.\n",
+        ),
+        (
+            "manifests/operator/klusterlet",
+            role::of_cluster(),
+            "# The permissions of the operator. Whoever has this account has the cluster: agents that carry out ManifestWorks may escalate and\n\
+             # bind (manifests/agent/work/execution.yaml), and an API server lets nobody give what he does not have.\n",
+        ),
+    ] {
+        let documents = documents
+            .iter()
+            .map(|it| serde_saphyr::to_string(it).expect("it is YAML"));
+        let documents = documents.collect::<Vec<_>>().join("---\n");
+        let content = format!("{HEADER}{why}{documents}");
+        assert_generated(&format!("{folder}/role.yaml"), &content);
+    }
 }
 
 #[tokio::test]

@@ -1,9 +1,10 @@
 //! `berth operator hub`, the built binary, on a hub: a ClusterManager, and a node that runs what its Deployments say.
 //!
-//! The operator has the rights of `manifests/operator`, and no others.
+//! The operator has the rights of `manifests/operator`, and no others. `klusterlet` has the other operator.
 
 mod installing;
 mod interrupted;
+mod klusterlet;
 mod removing;
 
 use std::process::Command;
@@ -14,7 +15,7 @@ use berth_testkit::cluster::janitor::Watched;
 use berth_testkit::cluster::{Cluster, Person, collection_of};
 use berth_testkit::hub_node::{HUB, HubNode};
 use berth_testkit::process::once;
-use berth_testkit::{Logged, berth};
+use berth_testkit::{Logged, berth, eventually, when};
 use serde_json::{Value, json};
 
 /// The path of all ClusterManagers.
@@ -34,7 +35,11 @@ struct Operator {
 
 impl Operator {
     async fn start(cluster: &Cluster) -> Self {
-        let process = Logged::start(command(cluster).await);
+        Self::run(command(cluster).await)
+    }
+
+    fn run(command: Command) -> Self {
+        let process = Logged::start(command);
         let watched = Watched::new(&process.child);
         Self {
             process,
@@ -81,7 +86,16 @@ async fn create(admin: &Person, name: &str, spec: Value) -> Answer {
 }
 
 /// Waits until the ClusterManager has this condition, and returns its message.
-async fn said(admin: &Person, (type_, status, reason): (&str, &str, &str)) -> String {
+async fn said(admin: &Person, condition: (&str, &str, &str)) -> String {
+    said_by(admin, MANAGER, condition).await
+}
+
+/// Waits until the object has this condition, and returns its message.
+async fn said_by(
+    admin: &Person,
+    path: &str,
+    (type_, status, reason): (&str, &str, &str),
+) -> String {
     let condition = |it: &Value| {
         let conditions = it["status"]["conditions"]
             .as_array()
@@ -96,8 +110,8 @@ async fn said(admin: &Person, (type_, status, reason): (&str, &str, &str)) -> St
         let found = condition(it);
         found["status"] == status && found["reason"] == reason
     };
-    let manager = once(admin, MANAGER, &format!("{type_} {reason}"), is).await;
-    condition(&manager)["message"].as_str().unwrap().to_owned()
+    let object = once(admin, path, &format!("{type_} {reason}"), is).await;
+    condition(&object)["message"].as_str().unwrap().to_owned()
 }
 
 /// A hub that an operator installed, and its gate that answers.
@@ -151,8 +165,13 @@ async fn guarded(admin: &Person) {
 
 /// The paths of what the ClusterManager says are its objects.
 async fn related(admin: &Person) -> Vec<String> {
-    let manager = admin.get(MANAGER).await.unwrap();
-    let related = manager.ok()["status"]["relatedResources"]
+    related_to(admin, MANAGER).await
+}
+
+/// The paths of what an object says are its objects.
+async fn related_to(admin: &Person, path: &str) -> Vec<String> {
+    let object = admin.get(path).await.unwrap();
+    let related = object.ok()["status"]["relatedResources"]
         .as_array()
         .unwrap();
     let paths = related.iter().map(|it| {
@@ -173,8 +192,12 @@ async fn related(admin: &Person) -> Vec<String> {
 
 /// The resourceVersions of all objects of the hub, but for those that others write all the time.
 async fn versions(admin: &Person) -> Vec<(String, String)> {
+    versions_of(admin, related(admin).await).await
+}
+
+async fn versions_of(admin: &Person, paths: Vec<String>) -> Vec<(String, String)> {
     let mut versions = Vec::new();
-    for path in related(admin).await {
+    for path in paths {
         let object = admin.get(&path).await.unwrap();
         let version = object.ok()["metadata"]["resourceVersion"].as_str().unwrap();
         versions.push((path, version.to_owned()));
@@ -189,4 +212,12 @@ fn managed_cluster(name: &str) -> (String, Value) {
         "metadata": {"name": name}, "spec": {},
     });
     (format!("{}/{name}", collection_of(&object)), object)
+}
+
+/// Waits until there is no such object.
+async fn gone(admin: &Person, path: &str) {
+    eventually(path, async || {
+        when(admin.get(path).await.unwrap(), |it| it.code == 404)
+    })
+    .await;
 }

@@ -42,6 +42,8 @@ pub struct Cluster {
 pub struct Wish {
     /// Annotations. OCM's agent sets those whose keys begin with `agent.open-cluster-management.io`.
     pub annotations: BTreeMap<String, String>,
+    /// Labels. OCM's agent sets none.
+    pub labels: BTreeMap<String, String>,
     /// URLs of the cluster's API server for the hub.
     pub urls: Vec<String>,
     /// CA certificates that verify it, in base64.
@@ -69,6 +71,9 @@ impl Wish {
         });
         if !self.annotations.is_empty() {
             body["metadata"]["annotations"] = json!(self.annotations);
+        }
+        if !self.labels.is_empty() {
+            body["metadata"]["labels"] = json!(self.labels);
         }
         if !self.urls.is_empty() {
             body["spec"]["managedClusterClientConfigs"] = self.urls.iter().map(config).collect();

@@ -6,7 +6,9 @@
 //!
 //! This crate contains values and pure functions: no client, no clock, no I/O.
 
+pub mod cluster;
 mod decision;
+mod deployments;
 pub mod hub;
 pub mod names;
 pub mod objects;
@@ -15,6 +17,7 @@ mod play;
 pub mod role;
 mod said;
 mod spec;
+mod versions;
 
 pub use decision::{Decision, Failure};
 pub use spec::Ignored;

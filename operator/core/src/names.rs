@@ -7,6 +7,19 @@ pub const CLUSTER_MANAGER_FINALIZER: &str =
 /// The label of what an operator wrote for a ClusterManager: its name.
 pub const CREATED_BY: &str = "open-cluster-management.io/created-by-clustermanager";
 
+/// The finalizer of a Klusterlet.
+pub const KLUSTERLET_FINALIZER: &str = "operator.open-cluster-management.io/klusterlet-cleanup";
+
+/// The label of what an operator wrote for a Klusterlet: its name.
+pub const CREATED_BY_KLUSTERLET: &str = "open-cluster-management.io/created-by-klusterlet";
+
+/// The label of the namespaces of a Klusterlet: its name. They are deleted with it.
+pub const NAMESPACE_OF: &str = "operator.open-cluster-management.io/klusterlet";
+
+/// The annotation of a Klusterlet that has the objects of its ManifestWorks deleted with it, if it is `true`. Otherwise they stay, as with
+/// OCM's operator.
+pub const TAKE_WORKS: &str = "operator.berth.open-cluster-management.io/delete-works";
+
 /// The annotation of a CustomResourceDefinition: the version that wrote it.
 pub const DEFINITION_VERSION: &str = "operator.open-cluster-management.io/version";
 
@@ -17,5 +30,5 @@ pub const PURGE: &str = "operator.berth.open-cluster-management.io/purge";
 /// The version of OCM's API to which the CustomResourceDefinitions of this program are equal.
 pub const API_VERSION_OF_OCM: &str = "1.3.1";
 
-/// The prefix of labels that belong to OCM. They are not copied from a ClusterManager to what is written for it.
+/// The prefix of labels that belong to OCM. They are not copied to what is written.
 pub(crate) const OF_OCM: &str = "open-cluster-management.io";

@@ -1,24 +1,101 @@
-//! The permissions of the operator: those for its own work, and all that it gives to others, since an API server lets nobody give what he does
-//! not have.
+//! The permissions of the operators: those for their own work, and all that they give to others, since an API server lets nobody give what he
+//! does not have.
 
 use std::collections::BTreeSet;
 
 use berth_manifests::{HUB_NAMESPACE, Hub, values::HubValues};
 use serde_json::{Value, json};
 
+use crate::cluster;
 use crate::hub::RECONCILED;
 use crate::objects::{Id, Kind};
 
-/// The name of the account, and of its roles.
-const ACCOUNT: &str = "berth-operator";
-const ROLE: &str = "open-cluster-management:berth-operator";
+/// The names of the accounts. Those of their roles are made of them.
+const OF_HUB: &str = "berth-operator";
+const OF_CLUSTER: &str = "berth-klusterlet-operator";
 
-/// The namespace of the operator.
+/// The namespace of the operators.
 const NAMESPACE: &str = "open-cluster-management";
 
-/// The manifest of the roles, and of the bindings.
+/// The manifest of the roles and bindings of the operator of a cluster.
+///
+/// It has the cluster: agents that carry out ManifestWorks may escalate and bind, and so may who installs them.
 #[must_use]
-pub fn manifest() -> Vec<Value> {
+pub fn of_cluster() -> Vec<Value> {
+    let (group, klusterlets) = cluster::RECONCILED;
+    let mut rules = vec![
+        rule(group, &[klusterlets], &["get", "list", "watch", "patch"]),
+        rule(group, &[&format!("{klusterlets}/status")], &["patch"]),
+        named(
+            "",
+            "secrets",
+            &["bootstrap-hub-kubeconfig", "hub-kubeconfig-secret"],
+            &["get", "list", "watch"],
+        ),
+        rule(
+            "work.open-cluster-management.io",
+            &["appliedmanifestworks"],
+            &["list", "watch", "patch", "delete"],
+        ),
+    ];
+    let shared = cluster::shared();
+    let definitions = shared.iter().filter(|it| it.kind == Kind::Definition);
+    let definitions: Vec<_> = definitions.map(|it| &*it.name).collect();
+    let resource = Kind::Definition.resource();
+    rules.extend([
+        rule(&resource.group, &[&resource.resource], &["create"]),
+        named(
+            &resource.group,
+            &resource.resource,
+            &definitions,
+            &["get", "list", "watch", "patch"],
+        ),
+    ]);
+    for kind in [
+        Kind::Namespace,
+        Kind::Account,
+        Kind::ClusterRole,
+        Kind::ClusterRoleBinding,
+        Kind::Role,
+        Kind::RoleBinding,
+        Kind::Deployment,
+    ] {
+        let mut verbs = vec!["get", "list", "watch", "create", "patch", "delete"];
+        if matches!(kind, Kind::ClusterRole | Kind::Role) {
+            verbs.extend(["escalate", "bind"]);
+        }
+        // Their names, and their namespaces, contain what the Klusterlet says.
+        let resource = kind.resource();
+        rules.push(rule(&resource.group, &[&resource.resource], &verbs));
+    }
+    let mut all = role("ClusterRole", OF_CLUSTER, None, rules);
+    all.extend(role(
+        "Role",
+        OF_CLUSTER,
+        Some(NAMESPACE),
+        own("klusterlet-lock"),
+    ));
+    all
+}
+
+/// What an operator does in its own namespace.
+fn own(lease: &str) -> Vec<Value> {
+    vec![
+        rule("coordination.k8s.io", &["leases"], &["create"]),
+        named(
+            "coordination.k8s.io",
+            "leases",
+            &[lease],
+            &["get", "update"],
+        ),
+        // The image of what it installs is that of its own pod.
+        rule("", &["pods"], &["get"]),
+    ]
+}
+
+/// The manifest of the roles and bindings of the operator of a hub.
+#[must_use]
+pub fn of_hub() -> Vec<Value> {
     let hub = everything();
     let objects: Vec<&Value> = hub.objects().collect();
     let ids: BTreeSet<Id> = objects.iter().filter_map(|it| Id::of(it)).collect();
@@ -56,23 +133,19 @@ pub fn manifest() -> Vec<Value> {
     };
     cluster.extend(granted("ClusterRole"));
     namespaced.extend(granted("Role"));
-    let own = vec![
-        rule("coordination.k8s.io", &["leases"], &["create"]),
-        json!({
-            "apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "resourceNames": ["clustermanager-lock"],
-            "verbs": ["get", "update"],
-        }),
-        // The image of the components is that of its own pod.
-        rule("", &["pods"], &["get"]),
-    ];
-    let mut all = role("ClusterRole", ROLE, None, distinct(cluster));
+    let mut all = role("ClusterRole", OF_HUB, None, distinct(cluster));
     all.extend(role(
         "Role",
-        ROLE,
+        OF_HUB,
         Some(HUB_NAMESPACE),
         distinct(namespaced),
     ));
-    all.extend(role("Role", ROLE, Some(NAMESPACE), own));
+    all.extend(role(
+        "Role",
+        OF_HUB,
+        Some(NAMESPACE),
+        own("clustermanager-lock"),
+    ));
     all
 }
 
@@ -117,6 +190,11 @@ fn of_kind(kind: Kind, names: &BTreeSet<&str>) -> Vec<Value> {
     }
 }
 
+/// A rule about the objects of these names.
+fn named(group: &str, resource: &str, names: &[&str], verbs: &[&str]) -> Value {
+    json!({"apiGroups": [group], "resources": [resource], "resourceNames": names, "verbs": verbs})
+}
+
 fn rule(group: &str, resources: &[&str], verbs: &[&str]) -> Value {
     json!({"apiGroups": [group], "resources": resources, "verbs": verbs})
 }
@@ -132,8 +210,9 @@ fn distinct(rules: Vec<Value>) -> Vec<Value> {
     seen
 }
 
-/// A role, and its binding.
-fn role(kind: &str, name: &str, namespace: Option<&str>, rules: Vec<Value>) -> Vec<Value> {
+/// A role of an account, and its binding.
+fn role(kind: &str, account: &str, namespace: Option<&str>, rules: Vec<Value>) -> Vec<Value> {
+    let name = format!("open-cluster-management:{account}");
     let mut metadata = json!({
         "name": name,
         "labels": {
@@ -151,7 +230,7 @@ fn role(kind: &str, name: &str, namespace: Option<&str>, rules: Vec<Value>) -> V
     let binding = json!({
         "apiVersion": "rbac.authorization.k8s.io/v1", "kind": format!("{kind}Binding"), "metadata": metadata,
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name},
-        "subjects": [{"kind": "ServiceAccount", "name": ACCOUNT, "namespace": NAMESPACE}],
+        "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": NAMESPACE}],
     });
     vec![role, binding]
 }

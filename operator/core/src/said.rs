@@ -19,12 +19,12 @@ const LONGEST_MESSAGE: usize = 4096;
 const MOST_FAILURES: usize = 8;
 
 /// A condition: its type, status, reason and message.
-pub(crate) type Said = (&'static str, &'static str, &'static str, String);
+pub(crate) type Said<'r> = (&'static str, &'static str, &'r str, String);
 
 /// Sets conditions. The generation alone is a change, too.
-pub(crate) fn set(
+pub(crate) fn set<'r>(
     conditions: &mut Vec<Condition>,
-    said: impl IntoIterator<Item = Said>,
+    said: impl IntoIterator<Item = Said<'r>>,
     generation: Option<i64>,
     now: Now,
 ) {
@@ -56,14 +56,14 @@ pub(crate) fn shown(failures: &[Failure]) -> String {
 }
 
 /// What of the spec is ignored.
-pub(crate) fn ignored(ignored: &Ignored) -> [Said; 2] {
+pub(crate) fn ignored(ignored: &Ignored) -> [Said<'static>; 2] {
     [
         gates(&ignored.unknown_gates),
         settings(&ignored.unsupported),
     ]
 }
 
-fn gates(unknown: &[String]) -> Said {
+fn gates(unknown: &[String]) -> Said<'static> {
     match unknown {
         [] => (
             VALID_FEATURE_GATES,
@@ -83,7 +83,7 @@ fn gates(unknown: &[String]) -> Said {
     }
 }
 
-fn settings(unsupported: &[String]) -> Said {
+fn settings(unsupported: &[String]) -> Said<'static> {
     match unsupported {
         [] => (
             SETTINGS_SUPPORTED,

@@ -48,6 +48,7 @@ fn every_file_is_in_a_kustomization() {
         "manifests/monitoring",
         "manifests/bootstrap",
         "manifests/operator",
+        "manifests/operator/klusterlet",
         "manifests/agent",
         "manifests/agent-monitoring",
         "manifests/overlays/placement-apart",

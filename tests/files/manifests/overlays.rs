@@ -48,6 +48,7 @@ fn kustomizations_build_the_objects() {
         ("manifests/monitoring", 12),
         ("manifests/bootstrap", 5),
         ("manifests/operator", 11),
+        ("manifests/operator/klusterlet", 8),
         ("manifests/agent", 18),
         ("manifests/overlays/agent-without-admin", 17),
         ("manifests/overlays/agent-impersonation", 19),

@@ -1,6 +1,5 @@
 //! A hub is installed, guarded, put back, and left alone.
 
-use berth_testkit::{eventually, when};
 use serde_json::Map;
 
 use super::*;

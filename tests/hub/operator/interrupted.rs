@@ -68,10 +68,13 @@ fn may_go(path: &str) -> bool {
 
 /// What is in all objects, without what each hub has for itself.
 async fn contents(admin: &Person) -> Vec<(String, Value)> {
+    contents_of(admin, related(admin).await).await
+}
+
+pub(super) async fn contents_of(admin: &Person, paths: Vec<String>) -> Vec<(String, Value)> {
     let mut contents = Vec::new();
     // The certificate keeper writes the Secret.
-    let paths = related(admin).await.into_iter();
-    for path in paths.filter(|it| !it.contains("/secrets/")) {
+    for path in paths.into_iter().filter(|it| !it.contains("/secrets/")) {
         let mut object = admin.get(&path).await.unwrap().ok().clone();
         for own in [
             "metadata/uid",

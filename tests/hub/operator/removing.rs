@@ -4,13 +4,6 @@ use super::*;
 
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
-async fn gone(admin: &Person, path: &str) {
-    berth_testkit::eventually(path, async || {
-        berth_testkit::when(admin.get(path).await.unwrap(), |it| it.code == 404)
-    })
-    .await;
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_fleet_stays_and_a_new_object_finds_it() {
     let (node, _operator) = installed(json!({})).await;

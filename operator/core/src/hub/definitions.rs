@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::render::GATE;
 use crate::names::DEFINITION_VERSION;
 use crate::objects::{Id, Kind, Stored};
+use crate::versions::is_later;
 
 /// The webhook configuration that every hub has.
 const VALIDATORS: &str = "managedclustervalidators.admission.cluster.open-cluster-management.io";
@@ -27,13 +28,11 @@ pub(super) fn definition(
 ) -> Option<Value> {
     let object = stored.map(Stored::object);
     if let Some(object) = &object {
-        let version =
-            |it: &Value| version(it["metadata"]["annotations"][DEFINITION_VERSION].as_str());
         let is_of_others = wanted["metadata"]["name"]
             .as_str()
             .is_some_and(|it| it.ends_with(OF_OTHERS));
         let has_version = !object["metadata"]["annotations"][DEFINITION_VERSION].is_null();
-        if version(object) > version(&wanted) || is_of_others && !has_version {
+        if is_later(object, &wanted) || is_of_others && !has_version {
             return None;
         }
         // The gate is not there yet: whoever converts goes on.
@@ -128,43 +127,5 @@ fn bundle_of(client_config: &Value) -> Option<String> {
 fn set(client_config: &mut Value, bundle: Option<&str>) {
     if let Some(bundle) = bundle {
         client_config["caBundle"] = json!(bundle);
-    }
-}
-
-/// The numbers of a version: those of OCM's API, and those of Berth. A definition without one is older than any.
-fn version(text: Option<&str>) -> (Vec<u64>, Vec<u64>) {
-    let text = text.unwrap_or_default();
-    let (ocm, berth) = text.split_once("+berth.").unwrap_or((text, ""));
-    let numbers = |text: &str| -> Vec<u64> {
-        let text = text.trim_start_matches('v');
-        let end = text.find(|it: char| !it.is_ascii_digit() && it != '.');
-        let text = text.get(..end.unwrap_or(text.len())).unwrap_or_default();
-        let parts = text.split('.').map_while(|it| it.parse().ok());
-        parts.collect()
-    };
-    (numbers(ocm), numbers(berth))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn versions_are_compared_by_their_numbers() {
-        let all = [
-            None,
-            Some("0.0.0"),
-            Some("v0.16.1"),
-            Some("1.3.0"),
-            Some("1.3.1"),
-            Some("1.3.1+berth.0.1.0"),
-            Some("1.3.1+berth.0.2.0"),
-            Some("1.3.1+berth.0.10.0"),
-            Some("1.4.0-12-gabc"),
-            Some("1.10.0"),
-        ];
-        for pair in all.windows(2) {
-            assert!(version(pair[0]) < version(pair[1]), "{pair:?}");
-        }
     }
 }

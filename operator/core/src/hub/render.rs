@@ -7,8 +7,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::choice::{Choice, Ports, labels_of};
-use crate::names::{API_VERSION_OF_OCM, DEFINITION_VERSION};
+use crate::deployments::{container, rename};
 use crate::objects::Id;
+use crate::versions::annotate;
 
 /// The objects of a hub, in the order in which they are written.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -85,11 +86,7 @@ fn render(choice: &Choice, name: &str, version: &str) -> Objects {
         select(object, &gate);
     }
     for definition in &mut objects.definitions {
-        definition["metadata"]["annotations"][DEFINITION_VERSION] = json!(version_of(version));
-        // The API server does not store what v1 demands anyway.
-        if let Some(spec) = definition["spec"].as_object_mut() {
-            spec.remove("preserveUnknownFields");
-        }
+        annotate(definition, version);
     }
     let labels = labels_of(choice, name);
     for object in objects.all_mut() {
@@ -98,26 +95,6 @@ fn render(choice: &Choice, name: &str, version: &str) -> Objects {
         }
     }
     objects
-}
-
-/// The version in the annotation of CustomResourceDefinitions: that of OCM's API, which OCM's operator compares, and this program's.
-fn version_of(version: &str) -> String {
-    format!("{API_VERSION_OF_OCM}+berth.{version}")
-}
-
-/// Gives a Deployment the names that OCM gives its own.
-fn rename(deployment: &mut Value, name: &str, app: &str, container_name: &str) {
-    deployment["metadata"]["name"] = json!(name);
-    deployment["metadata"]["labels"]["app"] = json!(name);
-    let spec = &mut deployment["spec"];
-    spec["selector"]["matchLabels"]["app"] = json!(app);
-    spec["template"]["metadata"]["labels"]["app"] = json!(app);
-    let pods = &mut spec["template"]["spec"];
-    let spread = pods["topologySpreadConstraints"].as_array_mut();
-    for constraint in spread.into_iter().flatten() {
-        constraint["labelSelector"]["matchLabels"]["app"] = json!(app);
-    }
-    container(deployment)["name"] = json!(container_name);
 }
 
 /// Gives what selects the gate's pods their label.
@@ -166,11 +143,6 @@ fn bind(deployment: &mut Value, ports: &Ports) {
         pods["hostNetwork"] = json!(true);
         pods["dnsPolicy"] = json!("ClusterFirstWithHostNet");
     }
-}
-
-/// The first container of a Deployment.
-fn container(deployment: &mut Value) -> &mut Value {
-    &mut deployment["spec"]["template"]["spec"]["containers"][0]
 }
 
 // === impl Renderer ===

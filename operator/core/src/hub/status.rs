@@ -75,7 +75,7 @@ pub(super) fn status(
     status
 }
 
-fn applied(applied: Applied<'_>) -> Said {
+fn applied(applied: Applied<'_>) -> Said<'static> {
     const APPLIED: &str = conditions::operator::APPLIED;
     let failed = |reason, message| (APPLIED, FALSE, reason, message);
     match applied {
@@ -121,7 +121,7 @@ fn reason(failures: &[Failure]) -> &'static str {
     }
 }
 
-fn progressing(name: &str, report: &Report<'_>) -> Said {
+fn progressing(name: &str, report: &Report<'_>) -> Said<'static> {
     let stored = report.stored;
     const TYPE: &str = conditions::operator::PROGRESSING;
     let rolling = deployments(name).into_iter();
@@ -153,7 +153,7 @@ fn progressing(name: &str, report: &Report<'_>) -> Said {
     (TYPE, TRUE, "ClusterManagerDeploymentRolling", message)
 }
 
-fn registration(names: &[&str], stored: &BTreeMap<Id, Stored>) -> Said {
+fn registration(names: &[&str], stored: &BTreeMap<Id, Stored>) -> Said<'static> {
     let unavailable = names.iter().find_map(|it| unavailable(it, stored));
     said(
         conditions::operator::HUB_REGISTRATION_DEGRADED,
@@ -169,7 +169,7 @@ fn registration(names: &[&str], stored: &BTreeMap<Id, Stored>) -> Said {
 }
 
 /// Placement is a part of the controller.
-fn placement(name: &str, stored: &BTreeMap<Id, Stored>) -> Said {
+fn placement(name: &str, stored: &BTreeMap<Id, Stored>) -> Said<'static> {
     said(
         conditions::operator::HUB_PLACEMENT_DEGRADED,
         unavailable(name, stored),
@@ -200,7 +200,7 @@ fn said(
     [absent, missing, functional]: [&'static str; 3],
     component: &str,
     works: &str,
-) -> Said {
+) -> Said<'static> {
     match unavailable {
         None => (type_, FALSE, functional, works.to_owned()),
         Some((name, None)) => (

@@ -74,7 +74,12 @@ impl Play {
 
     fn decide(&self) -> Decision {
         let stored: BTreeMap<Id, Stored> = (self.store.iter())
-            .map(|(id, it)| (id.clone(), Stored::read(&it.to_string()).unwrap()))
+            .map(|(id, it)| {
+                (
+                    id.clone(),
+                    Stored::read(&it.to_string(), CREATED_BY).unwrap(),
+                )
+            })
             .filter(|(id, it)| {
                 self.is_looked_up || it.created_by.is_some() || id.kind == Kind::Secret
             })

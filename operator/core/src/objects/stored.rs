@@ -18,7 +18,7 @@ pub struct Stored {
     pub generation: i64,
     /// Whether it is being deleted.
     pub is_deleting: bool,
-    /// Its label `open-cluster-management.io/created-by-clustermanager`.
+    /// Its label that names for what an operator wrote it.
     pub created_by: Option<String>,
     /// Of a Deployment: how far it is.
     pub rollout: Rollout,
@@ -65,11 +65,11 @@ struct Head<'a> {
 // === impl Stored ===
 
 impl Stored {
-    /// Reads an object.
+    /// Reads an object. `label`: the one that names for what an operator wrote it.
     ///
     /// # Errors
     /// The text is not a JSON object with metadata.
-    pub fn read(json: &str) -> Result<Self, serde_json::Error> {
+    pub fn read(json: &str, label: &str) -> Result<Self, serde_json::Error> {
         let Head { metadata } = serde_json::from_str(json)?;
         let mut object: Map<String, Value> = serde_json::from_str(json)?;
         let status = object.remove("status").unwrap_or_default();
@@ -90,9 +90,7 @@ impl Stored {
         let mut created_by = None;
         if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
             metadata.remove("managedFields");
-            let label = metadata
-                .get("labels")
-                .and_then(|it| it.get(crate::names::CREATED_BY));
+            let label = metadata.get("labels").and_then(|it| it.get(label));
             created_by = label.and_then(Value::as_str).map(str::to_owned);
         }
         Ok(Self {

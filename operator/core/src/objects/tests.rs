@@ -3,7 +3,7 @@ use serde_json::json;
 use super::*;
 
 fn stored(object: &Value) -> Stored {
-    Stored::read(&object.to_string()).unwrap()
+    Stored::read(&object.to_string(), crate::names::CREATED_BY).unwrap()
 }
 
 fn wanted() -> Value {

@@ -54,7 +54,7 @@ pub(super) fn watched() -> Vec<RowOf<Operator>> {
     }
     for kind in objects::Kind::ALL {
         let row = Watched::new(kind.name(), kind.resource(), |item| {
-            Ok(Fact::Object(Box::new(Stored::read(item.json)?)))
+            Ok(Fact::Object(Box::new(Stored::read(item.json, CREATED_BY)?)))
         });
         let row = match kind {
             // The operator may read this one only.

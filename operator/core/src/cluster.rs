@@ -1,0 +1,36 @@
+//! What a Klusterlet has the operator do on its cluster.
+//!
+//! # Order
+//! CustomResourceDefinitions, namespaces, then accounts and roles, then the Deployment. One agent does the work of OCM's two; it has the name
+//! that OCM's has in the same mode, so that one is replaced by the other in its Deployment. What OCM's operator made and nobody needs any more
+//! goes when the agent runs; what is in a namespace that the Klusterlet named before, when the agent has come to its hub.
+//!
+//! # Guarantees
+//! - Nothing is written that is as it should be: see [`objects`](crate::objects).
+//! - Only objects with the label of this Klusterlet are deleted, and its namespaces, by the label that OCM's operator gives them, too.
+//! - What ManifestWorks made stays when a Klusterlet is deleted, unless it says otherwise.
+//! - Of several Klusterlets with the same namespace only the oldest has an agent: they would share its credentials.
+
+mod choice;
+mod connection;
+mod credentials;
+mod decide;
+mod removal;
+mod render;
+mod status;
+
+pub use choice::{Choice, Settings, choice};
+pub use connection::{Check, Connection, Right, of_bootstrap, of_hub};
+pub use credentials::{Credentials, Unusable, credentials};
+pub use decide::{Facts, asked_for, can_have_an_agent, decide, namespace};
+pub use removal::AppliedWork;
+pub use render::{ADDON_NAMESPACE, Objects, Renderer, everything, shared};
+
+/// The group and the resource of Klusterlets.
+pub(crate) const RECONCILED: (&str, &str) = ("operator.open-cluster-management.io", "klusterlets");
+
+/// The name of the reconciler, in metrics.
+pub const RECONCILER: &str = "klusterlet";
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,273 @@
+//! What a Klusterlet asks for, as values of the manifests.
+
+use berth_api::operator::{
+    AddOnAuthType, BootstrapKubeConfigsType, FeatureGate, HubApiServerHostAlias, Klusterlet,
+    KlusterletMode, RegistrationAuthType, RegistrationConfiguration, WorkAgentConfiguration,
+};
+use berth_manifests::values::AgentValues;
+use serde_json::Value;
+
+use super::decide::namespace;
+use crate::spec::{Gate, Ignored, as_map, image, labels, resources};
+
+/// The settings of an operator.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// The image of the agents: that of the operator itself.
+    pub image: String,
+    /// The replicas of an agent. `None`: one, as the manifests have it.
+    pub replicas: Option<u16>,
+    /// Copy the labels of a Klusterlet to what is written for it.
+    pub sync_labels: bool,
+    /// Make the namespace of add-ons that name no other.
+    pub has_addon_namespace: bool,
+}
+
+/// What a Klusterlet asks for.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Choice {
+    /// The values of the manifests.
+    pub values: AgentValues,
+    /// The image of the agent.
+    pub image: String,
+    /// The namespace of the agent.
+    pub namespace: String,
+    /// One agent does both, under one Lease.
+    pub is_single: bool,
+    /// An entry of the hosts file.
+    pub host_alias: Option<HubApiServerHostAlias>,
+    /// The resources of the container, instead of those of the manifests.
+    pub resources: Option<Value>,
+    /// The namespace of add-ons is made.
+    pub has_addon_namespace: bool,
+    /// What is ignored.
+    pub ignored: Ignored,
+}
+
+/// The names of OCM's images.
+const IMAGES_OF_OCM: [&str; 3] = ["registration", "work", "registration-operator"];
+
+/// What the CustomResourceDefinition sets where nothing is said: requests per second, and at once.
+const RATES: [Option<i32>; 2] = [Some(50), Some(100)];
+
+/// Returns what a Klusterlet asks for.
+#[must_use]
+pub fn choice(klusterlet: &Klusterlet, settings: &Settings) -> Choice {
+    let spec = &klusterlet.spec;
+    let mode = spec.deploy_option.as_ref().map(|it| &it.mode);
+    let is_single = mode == Some(&KlusterletMode::Singleton);
+    let set = match is_single {
+        true => &spec.image_pull_spec,
+        false => &spec.registration_image_pull_spec,
+    };
+    let mut choice = Choice {
+        image: image(set, &settings.image, &IMAGES_OF_OCM),
+        namespace: namespace(klusterlet).to_owned(),
+        is_single,
+        host_alias: spec.hub_api_server_host_alias.clone(),
+        resources: spec.resource_requirement.as_ref().and_then(resources),
+        has_addon_namespace: settings.has_addon_namespace,
+        ..Choice::default()
+    };
+    choice.values.cluster_name = spec.cluster_name.clone();
+    if settings.sync_labels {
+        choice.values.common_labels = labels(&klusterlet.metadata);
+    }
+    let agent = &mut choice.values.agent;
+    agent.replicas = settings.replicas;
+    agent.priority_class_name = spec.priority_class_name.clone();
+    if let Some(placement) = &spec.node_placement {
+        agent.node_selector = placement.node_selector.clone();
+        agent.tolerations = placement.tolerations.iter().filter_map(as_map).collect();
+    }
+    let id = klusterlet.metadata.uid.as_deref().unwrap_or_default();
+    choice.flag("agent-id", id);
+    if is_single {
+        choice
+            .values
+            .agent
+            .extra_args
+            .push("--singleton".to_owned());
+    }
+    choice.servers(klusterlet);
+    if let Some(registration) = &spec.registration_configuration {
+        choice.registration(registration);
+    }
+    if let Some(work) = &spec.work_configuration {
+        choice.work(work);
+    }
+    choice
+}
+
+fn of_registration(name: &str) -> Option<Gate> {
+    Some(match name {
+        "AddonManagement" | "ClusterClaim" | "ClusterProperty" => Gate::Flag,
+        "MultipleHubs" => Gate::Switch,
+        "V1beta1CSRAPICompatibility" => Gate::WithoutEffect,
+        "NetworkPolicies" => Gate::Unsupported("Berth has no NetworkPolicies for agents"),
+        _ => return None,
+    })
+}
+
+fn of_work(name: &str) -> Option<Gate> {
+    Some(match name {
+        "RawFeedbackJsonString" | "ExecutorImpersonation" => Gate::Flag,
+        // The agent of Berth asks each time.
+        "ExecutorValidatingCaches" => Gate::WithoutEffect,
+        _ => return None,
+    })
+}
+
+// === impl Choice ===
+
+impl Choice {
+    /// Adds a flag of the agent, unless its value is empty.
+    fn flag(&mut self, name: &str, value: &str) {
+        if !value.is_empty() {
+            let args = &mut self.values.agent.extra_args;
+            args.push(format!("--{name}={value}"));
+        }
+    }
+
+    /// Adds a flag with a number, if it is more than zero.
+    fn number(&mut self, name: &str, number: Option<i64>) {
+        let number = number.filter(|it| *it > 0);
+        self.flag(name, &number.map(|it| it.to_string()).unwrap_or_default());
+    }
+
+    fn ignore(&mut self, what: impl Into<String>) {
+        self.ignored.unsupported.push(what.into());
+    }
+
+    fn servers(&mut self, klusterlet: &Klusterlet) {
+        let servers = &klusterlet.spec.external_server_urls;
+        let urls: Vec<_> = servers.iter().map(|it| &*it.url).collect();
+        self.flag("spoke-external-server-urls", &urls.join(","));
+        if servers.iter().any(|it| !it.ca_bundle.is_empty()) {
+            self.ignore(
+                "spec.externalServerURLs caBundle: the hub gets the authority that the agent trusts for its own cluster",
+            );
+        }
+    }
+
+    /// Returns whether the gate MultipleHubs is on.
+    fn gates(
+        &mut self,
+        field: &str,
+        gates: &[FeatureGate],
+        known: fn(&str) -> Option<Gate>,
+    ) -> bool {
+        let mut has_switch = false;
+        for (name, is_on, gate) in self.ignored.gates(field, gates, known) {
+            match gate {
+                Gate::Switch => has_switch = is_on,
+                _ => {
+                    self.values.feature_gates.insert(name.to_owned(), is_on);
+                }
+            }
+        }
+        has_switch
+    }
+
+    fn registration(&mut self, registration: &RegistrationConfiguration) {
+        const FIELD: &str = "registrationConfiguration";
+        let has_several = self.gates(FIELD, &registration.feature_gates, of_registration);
+        self.hubs(registration, has_several);
+        self.number(
+            "client-cert-expiration-seconds",
+            registration.client_cert_expiration_seconds.map(i64::from),
+        );
+        let annotations = registration.cluster_annotations.iter();
+        let annotations: Vec<_> = annotations
+            .map(|(key, value)| format!("{key}={value}"))
+            .collect();
+        self.flag("cluster-annotations", &annotations.join(","));
+        if let Some(claims) = &registration.cluster_claim_configuration {
+            self.number(
+                "max-custom-cluster-claims",
+                Some(claims.max_custom_cluster_claims.into()),
+            );
+            let suffixes = claims.reserved_cluster_claim_suffixes.join(",");
+            self.flag("reserved-cluster-claim-suffixes", &suffixes);
+        }
+        if let Some(driver) = &registration.add_on_kube_client_registration_driver {
+            match &driver.auth_type {
+                AddOnAuthType::Csr => {}
+                AddOnAuthType::Token => {
+                    self.flag("addon-kubeclient-registration-auth", "token");
+                    let seconds = driver.token.as_ref().and_then(|it| it.expiration_seconds);
+                    self.number("addon-token-expiration-seconds", seconds);
+                }
+                AddOnAuthType::Other(other) => self.ignore(format!(
+                    "spec.{FIELD}.addOnKubeClientRegistrationDriver {other}: it is not known"
+                )),
+            }
+        }
+        let driver = registration.registration_driver.as_ref();
+        let why = match driver.map(|it| &it.auth_type) {
+            None | Some(RegistrationAuthType::Csr) => None,
+            Some(RegistrationAuthType::Grpc) => Some("the agent of Berth speaks no gRPC"),
+            Some(RegistrationAuthType::AwsIrsa) => Some("the agent of Berth uses no roles of AWS"),
+            Some(RegistrationAuthType::Other(_)) => Some("it is not known"),
+        };
+        if let (Some(driver), Some(why)) = (driver, why) {
+            let name = driver.auth_type.as_str();
+            self.ignore(format!("spec.{FIELD}.registrationDriver {name}: {why}"));
+        }
+        if !registration.cluster_labels.is_empty() {
+            let labels = registration.cluster_labels.iter();
+            let labels: Vec<_> = labels
+                .map(|(key, value)| format!("{key}={value}"))
+                .collect();
+            self.flag("cluster-labels", &labels.join(","));
+        }
+        self.rates(
+            FIELD,
+            [registration.kube_api_qps, registration.kube_api_burst],
+        );
+    }
+
+    /// The Secrets with the bootstrap kubeconfigs.
+    fn hubs(&mut self, registration: &RegistrationConfiguration, has_several: bool) {
+        let configs = registration.bootstrap_kube_configs.as_ref();
+        let configs = configs.filter(|it| it.r#type == BootstrapKubeConfigsType::LocalSecrets);
+        let Some(local) = configs.and_then(|it| it.local_secrets_config.as_ref()) else {
+            if has_several {
+                self.ignore("spec.registrationConfiguration.featureGates MultipleHubs: bootstrapKubeConfigs.localSecretsConfig names no Secrets");
+            }
+            return;
+        };
+        let secrets = local.kube_config_secrets.iter();
+        let secrets: Vec<_> = secrets.map(|it| it.name.clone()).collect();
+        if !has_several || secrets.len() < 2 {
+            self.ignore("spec.registrationConfiguration.bootstrapKubeConfigs: needs two Secrets at least, and the feature gate MultipleHubs");
+            return;
+        }
+        self.values.bootstrap.secrets = secrets;
+        let seconds = local.hub_connection_timeout_seconds.map(i64::from);
+        self.number("hub-connection-timeout-seconds", seconds);
+    }
+
+    fn work(&mut self, work: &WorkAgentConfiguration) {
+        const FIELD: &str = "workConfiguration";
+        self.gates(FIELD, &work.feature_gates, of_work);
+        self.flag(
+            "appliedmanifestwork-eviction-grace-period",
+            &work.applied_manifest_work_eviction_grace_period,
+        );
+        self.flag("status-sync-interval", &work.status_sync_interval);
+        self.rates(FIELD, [work.kube_api_qps, work.kube_api_burst]);
+        self.rates(FIELD, [work.hub_kube_api_qps, work.hub_kube_api_burst]);
+    }
+
+    /// Rates that are set. The agent needs none.
+    fn rates(&mut self, field: &str, rates: [Option<i32>; 2]) {
+        let mut pairs = rates.iter().zip(RATES);
+        if pairs.any(|(set, preset)| set.is_some_and(|it| Some(it) != preset)) {
+            let what = format!("spec.{field}: the agent of Berth limits its requests itself");
+            if !self.ignored.unsupported.contains(&what) {
+                self.ignore(what);
+            }
+        }
+    }
+}

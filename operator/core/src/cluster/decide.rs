@@ -1,0 +1,228 @@
+//! What is due for a Klusterlet.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use berth_api::Now;
+use berth_api::operator::{Klusterlet, KlusterletMode};
+use berth_api::plan::Write;
+use berth_manifests::HUB_NAMESPACE;
+use serde_json::json;
+
+use super::choice::{Choice, Settings, choice};
+use super::connection::Connection;
+use super::removal::{self, AppliedWork};
+use super::render::{ADDON_NAMESPACE, Objects, Renderer, of_other_mode, shared};
+use super::status::{Applied, Report, status};
+use super::{RECONCILED, RECONCILER};
+use crate::decision::{Decision, Failure, Subject};
+use crate::names::KLUSTERLET_FINALIZER;
+use crate::objects::{Id, Kind, Stored, action};
+use crate::versions::is_later;
+
+/// The namespace of a Klusterlet that names none.
+const NAMESPACE: &str = "open-cluster-management-agent";
+
+/// The longest name: it is the value of a label.
+const LONGEST_NAME: usize = 63;
+
+/// What decides about a Klusterlet.
+#[derive(Clone, Copy, Debug)]
+pub struct Facts<'a> {
+    /// The Klusterlet.
+    pub klusterlet: &'a Klusterlet,
+    /// An older Klusterlet, which has the namespace.
+    pub elder: Option<&'a str>,
+    /// There are other Klusterlets.
+    pub has_others: bool,
+    /// All objects that have the label of a Klusterlet, and those that all share.
+    pub stored: &'a BTreeMap<Id, Stored>,
+    /// What ManifestWorks made on the cluster, by name. `None`: not known; it is needed only while the Klusterlet is being deleted.
+    pub works: Option<&'a BTreeMap<String, AppliedWork>>,
+    /// Whether the agent can reach its hub; `None` while that is not known.
+    pub connection: Option<&'a Connection>,
+    /// The settings of the operator.
+    pub settings: &'a Settings,
+    /// The writes of the last decision that failed.
+    pub failures: &'a [Failure],
+}
+
+/// Decides what is due.
+#[must_use]
+pub fn decide(facts: &Facts<'_>, renderer: &mut Renderer, now: Now) -> Decision {
+    let klusterlet = facts.klusterlet;
+    let subject = subject(klusterlet);
+    let refusal = own_refusal(klusterlet);
+    if subject.is_deleting() {
+        return match refusal {
+            // OCM's operator installed it elsewhere, and has to clean up there.
+            Some(refusal @ Applied::ModeNotSupported(_))
+                if subject.has_finalizer(KLUSTERLET_FINALIZER) =>
+            {
+                report(facts, refusal, None, now)
+            }
+            _ => removal::decide(facts, now),
+        };
+    }
+    if let Some(refusal) = refusal.or(facts.elder.map(Applied::AnotherExists)) {
+        return report(facts, refusal, None, now);
+    }
+    if !subject.has_finalizer(KLUSTERLET_FINALIZER) {
+        return subject.hold(KLUSTERLET_FINALIZER);
+    }
+    let choice = choice(klusterlet, facts.settings);
+    let mut objects = renderer.render(&choice, subject.name());
+    objects.definitions.retain(|wanted| {
+        let stored = Id::of(wanted).and_then(|id| facts.stored.get(&id));
+        !stored.is_some_and(|it| is_later(&it.object(), wanted))
+    });
+    let due = due(facts, &choice, &objects);
+    match (due, facts.failures) {
+        (due, []) if !due.is_empty() => Decision::of_objects(due),
+        (_, []) => report(facts, Applied::Done, Some((&choice, &objects)), now),
+        (_, failures) => report(
+            facts,
+            Applied::Failed(failures),
+            Some((&choice, &objects)),
+            now,
+        ),
+    }
+}
+
+/// The names of the objects that a Klusterlet asks for, and that it does not share.
+#[must_use]
+pub fn asked_for(facts: &Facts<'_>, renderer: &mut Renderer) -> Vec<Id> {
+    let klusterlet = facts.klusterlet;
+    let subject = subject(klusterlet);
+    if subject.is_deleting() || facts.elder.is_some() || own_refusal(klusterlet).is_some() {
+        return Vec::new();
+    }
+    let choice = choice(klusterlet, facts.settings);
+    let shared = shared();
+    let ids = renderer.render(&choice, subject.name());
+    ids.ids().filter(|it| !shared.contains(it)).collect()
+}
+
+/// Returns whether a Klusterlet can have an agent: of those that can, the oldest of a namespace has it.
+#[must_use]
+pub fn can_have_an_agent(klusterlet: &Klusterlet) -> bool {
+    own_refusal(klusterlet).is_none()
+}
+
+/// The namespace of the agent of a Klusterlet.
+#[must_use]
+pub fn namespace(klusterlet: &Klusterlet) -> &str {
+    match &*klusterlet.spec.namespace {
+        "" => NAMESPACE,
+        namespace => namespace,
+    }
+}
+
+/// Why this Klusterlet gets no agent, whatever others there are.
+fn own_refusal(klusterlet: &Klusterlet) -> Option<Applied<'_>> {
+    if subject(klusterlet).name().len() > LONGEST_NAME {
+        return Some(Applied::NameTooLong(LONGEST_NAME));
+    }
+    let namespace = namespace(klusterlet);
+    if [HUB_NAMESPACE, ADDON_NAMESPACE].contains(&namespace) {
+        return Some(Applied::NamespaceReserved(namespace));
+    }
+    let mode = klusterlet.spec.deploy_option.as_ref().map(|it| &it.mode);
+    match mode {
+        None | Some(KlusterletMode::Default | KlusterletMode::Singleton) => None,
+        Some(mode) => Some(Applied::ModeNotSupported(mode.as_str())),
+    }
+}
+
+/// A Klusterlet, as one of those that operators decide about.
+pub(super) fn subject(klusterlet: &Klusterlet) -> Subject<'_> {
+    Subject {
+        reconciler: RECONCILER,
+        resource: RECONCILED,
+        metadata: &klusterlet.metadata,
+    }
+}
+
+/// The writes of the first step that is not done.
+fn due(facts: &Facts<'_>, choice: &Choice, objects: &Objects) -> Vec<Write> {
+    let subject = subject(facts.klusterlet);
+    for step in [
+        &objects.definitions,
+        &objects.namespaces,
+        &objects.foundation,
+    ] {
+        let writes = subject.due(facts.stored, step);
+        if !writes.is_empty() {
+            return writes;
+        }
+    }
+    // The agents of the two modes use other Leases, and would not wait for each other.
+    let rivals = of_other_mode(subject.name(), choice.is_single);
+    let rivals = subject.own(facts.stored, |id| {
+        id.kind == Kind::Deployment && id.namespace == choice.namespace && rivals.contains(&id.name)
+    });
+    let why = "the Klusterlet asks for agents in another mode";
+    if let Some((writes, _)) = subject.clear(&rivals, why) {
+        return writes;
+    }
+    let writes = subject.due(facts.stored, &objects.workloads);
+    if !writes.is_empty() || !is_rolled_out(facts, objects) {
+        return writes;
+    }
+    unwanted(facts, choice, objects)
+}
+
+/// Returns whether the Deployment is as it should be, and all its replicas run.
+fn is_rolled_out(facts: &Facts<'_>, objects: &Objects) -> bool {
+    objects.workloads.iter().all(|wanted| {
+        let stored = Id::of(wanted).and_then(|id| facts.stored.get(&id));
+        stored.is_some_and(|it| action(wanted, Some(it)).is_none() && it.rollout.is_done())
+    })
+}
+
+/// The objects with the label of this Klusterlet that it does not ask for: of OCM's operator, or of a namespace that it named before. The
+/// latter stay until the agent has come to its hub: it may lack its bootstrap kubeconfig.
+fn unwanted(facts: &Facts<'_>, choice: &Choice, objects: &Objects) -> Vec<Write> {
+    let wanted: BTreeSet<Id> = objects.ids().collect();
+    let shared = shared();
+    let subject = subject(facts.klusterlet);
+    let is_connected = facts.connection.is_some_and(Connection::is_functional);
+    let why = "the Klusterlet does not ask for it";
+    let gone = subject.own(facts.stored, |id| {
+        let is_elsewhere = !id.kind.is_cluster_scoped() && id.namespace != choice.namespace;
+        let is_in_time = is_connected || !is_elsewhere || id.namespace == ADDON_NAMESPACE;
+        let is_pruned = id.kind.is_pruned() || id.kind == Kind::Namespace && is_connected;
+        is_pruned && is_in_time && !wanted.contains(id) && !shared.contains(id)
+    });
+    let gone = gone.into_iter().filter(|(_, stored)| !stored.is_deleting);
+    gone.map(|(id, stored)| subject.delete(id, stored, why))
+        .collect()
+}
+
+/// Writes the status, unless it is like this.
+pub(super) fn report(
+    facts: &Facts<'_>,
+    applied: Applied<'_>,
+    choice: Option<(&Choice, &Objects)>,
+    now: Now,
+) -> Decision {
+    let report = Report {
+        applied,
+        choice: choice.map(|(choice, _)| choice),
+        objects: choice.map(|(_, objects)| objects),
+        stored: facts.stored,
+        connection: facts.connection,
+    };
+    let stored = facts.klusterlet.status.clone().unwrap_or_default();
+    let new = status(facts.klusterlet, &report, now);
+    if new == stored {
+        return Decision::default();
+    }
+    // Lists always, so that an empty one replaces what is stored.
+    let body = json!({"status": {
+        "conditions": new.conditions,
+        "generations": new.generations,
+        "observedGeneration": new.observed_generation,
+        "relatedResources": new.related_resources,
+    }});
+    subject(facts.klusterlet).patch(Some("status"), body)
+}

@@ -1,0 +1,244 @@
+//! The objects of an agent, with the names of a Klusterlet.
+
+use berth_manifests::values::AgentValues;
+use berth_manifests::{Agent, Manifest, files};
+use serde_json::{Value, json};
+
+use super::choice::Choice;
+use crate::deployments::{container, rename};
+use crate::names::{CREATED_BY_KLUSTERLET, NAMESPACE_OF};
+use crate::objects::Id;
+use crate::versions::annotate;
+
+/// The namespace of add-ons that name no other. All Klusterlets share it.
+pub const ADDON_NAMESPACE: &str = "open-cluster-management-agent-addon";
+
+/// The namespace, and the name of the account and of others, in the manifests.
+const NAMESPACE: &str = "open-cluster-management-agent";
+const AGENT: &str = "berth-agent";
+
+/// The objects of an agent, in the order in which they are written.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Objects {
+    /// CustomResourceDefinitions.
+    pub definitions: Vec<Value>,
+    /// Namespaces.
+    pub namespaces: Vec<Value>,
+    /// The account and roles.
+    pub foundation: Vec<Value>,
+    /// The Deployment.
+    pub workloads: Vec<Value>,
+}
+
+/// Renders the objects of agents, and keeps those of the manifests: to read these takes longer than anything else.
+#[derive(Clone, Debug, Default)]
+pub struct Renderer {
+    version: String,
+    /// As text: as values they take ten times as much.
+    last: Option<(AgentValues, String, String)>,
+}
+
+/// The Deployment of a Klusterlet, and what OCM calls the same: the name, the label that selects its pods, and the container.
+pub(super) fn deployment(name: &str, is_single: bool) -> (String, &'static str, &'static str) {
+    if is_single {
+        (
+            format!("{name}-agent"),
+            "klusterlet-agent",
+            "klusterlet-agent",
+        )
+    } else {
+        let container = "registration-controller";
+        (
+            format!("{name}-registration-agent"),
+            "klusterlet-registration-agent",
+            container,
+        )
+    }
+}
+
+/// The names of the Deployments of the other mode.
+pub(super) fn of_other_mode(name: &str, is_single: bool) -> Vec<String> {
+    if is_single {
+        vec![
+            format!("{name}-registration-agent"),
+            format!("{name}-work-agent"),
+        ]
+    } else {
+        vec![format!("{name}-agent")]
+    }
+}
+
+/// What all Klusterlets share: the definitions, and the namespace of add-ons. They have no label of one Klusterlet.
+#[must_use]
+pub fn shared() -> Vec<Id> {
+    let manifests = [
+        files::CRD_CLAIMS,
+        files::CRD_APPLIED_MANIFEST_WORKS,
+        files::AGENT_ADDONS,
+    ];
+    let objects = manifests.iter().flat_map(Manifest::documents);
+    let ids = objects.filter_map(|it| Id::of(&it));
+    ids.filter(|it| it.kind.is_cluster_scoped()).collect()
+}
+
+/// The objects of the manifests of an agent with everything that a Klusterlet can turn on.
+#[must_use]
+pub fn everything() -> Agent {
+    Agent::with(&AgentValues::default(), "image")
+}
+
+// === impl Renderer ===
+
+impl Renderer {
+    /// A renderer of this program's objects. `version`: of this program.
+    #[must_use]
+    pub fn new(version: &str) -> Self {
+        Self {
+            version: version.to_owned(),
+            last: None,
+        }
+    }
+
+    /// Returns the objects of a choice, for the Klusterlet of this name.
+    pub(super) fn render(&mut self, choice: &Choice, name: &str) -> Objects {
+        let mut objects = self.of_manifests(choice);
+        for object in objects.all_mut() {
+            place(object, name, &choice.namespace);
+        }
+        for definition in &mut objects.definitions {
+            annotate(definition, &self.version);
+        }
+        if !choice.has_addon_namespace {
+            let within = |it: &Value| it["metadata"]["namespace"] == ADDON_NAMESPACE;
+            objects.foundation.retain(|it| !within(it));
+            objects
+                .namespaces
+                .retain(|it| it["metadata"]["name"] != ADDON_NAMESPACE);
+        }
+        for namespace in &mut objects.namespaces {
+            if namespace["metadata"]["name"] == *choice.namespace {
+                namespace["metadata"]["labels"][NAMESPACE_OF] = json!(name);
+                // OpenShift: on clusters that keep processors for it, pods of this namespace may use them.
+                namespace["metadata"]["annotations"]["workload.openshift.io/allowed"] =
+                    json!("management");
+            }
+        }
+        for deployment in &mut objects.workloads {
+            shape(deployment, choice, name);
+        }
+        let shared = shared();
+        for object in objects.all_mut() {
+            if Id::of(object).is_some_and(|id| !shared.contains(&id)) {
+                object["metadata"]["labels"][CREATED_BY_KLUSTERLET] = json!(name);
+            }
+        }
+        objects
+    }
+
+    /// The objects as the manifests have them.
+    fn of_manifests(&mut self, choice: &Choice) -> Objects {
+        let kept = self
+            .last
+            .as_ref()
+            .filter(|(values, image, _)| *values == choice.values && *image == choice.image);
+        let kept = kept.and_then(|(_, _, text)| serde_json::from_str::<[Vec<Value>; 3]>(text).ok());
+        let [definitions, foundation, workloads] = kept.unwrap_or_else(|| {
+            let agent = Agent::with(&choice.values, &choice.image);
+            let all = [agent.definitions, agent.foundation, agent.workloads];
+            let text = serde_json::to_string(&all);
+            self.last = text
+                .ok()
+                .map(|text| (choice.values.clone(), choice.image.clone(), text));
+            all
+        });
+        let is_namespace = |it: &Value| it["kind"] == "Namespace";
+        let (namespaces, foundation) = foundation.into_iter().partition(is_namespace);
+        Objects {
+            definitions,
+            namespaces,
+            foundation,
+            workloads,
+        }
+    }
+}
+
+/// Gives an object the namespace and the names of a Klusterlet. The account has OCM's name, which roles of users name.
+fn place(object: &mut Value, name: &str, namespace: &str) {
+    let rename = |of: &mut Value, is_account: bool| {
+        let Some(text) = of.as_str() else { return };
+        if is_account {
+            *of = json!(format!("{name}-work-sa"));
+        } else if text.contains(AGENT) {
+            *of = json!(text.replacen(AGENT, &format!("{name}-agent"), 1));
+        }
+    };
+    let is = |it: &Value, kind: &str| it["kind"] == kind;
+    if is(object, "CustomResourceDefinition") {
+        return;
+    }
+    if is(object, "Namespace") {
+        if object["metadata"]["name"] == NAMESPACE {
+            object["metadata"]["name"] = json!(namespace);
+        }
+        return;
+    }
+    let is_account = is(object, "ServiceAccount");
+    rename(&mut object["metadata"]["name"], is_account);
+    let subjects = object.get_mut("subjects").and_then(Value::as_array_mut);
+    for subject in subjects.into_iter().flatten() {
+        rename(&mut subject["name"], true);
+        subject["namespace"] = json!(namespace);
+    }
+    if let Some(role) = object.get_mut("roleRef") {
+        rename(&mut role["name"], false);
+    }
+    if object["metadata"]["namespace"] == NAMESPACE {
+        object["metadata"]["namespace"] = json!(namespace);
+    }
+}
+
+/// Gives the Deployment the names that OCM's has in this mode, and what the manifests have no value for.
+fn shape(object: &mut Value, choice: &Choice, name: &str) {
+    let (called, app, container_name) = deployment(name, choice.is_single);
+    rename(object, &called, app, container_name);
+    let pods = &mut object["spec"]["template"]["spec"];
+    pods["serviceAccountName"] = json!(format!("{name}-work-sa"));
+    if let Some(alias) = &choice.host_alias {
+        pods["hostAliases"] = json!([{"ip": alias.ip, "hostnames": [alias.hostname]}]);
+    }
+    if let Some(resources) = &choice.resources {
+        container(object)["resources"] = resources.clone();
+    }
+}
+
+// === impl Objects ===
+
+impl Objects {
+    /// All objects, in the order in which they are written.
+    pub fn all(&self) -> impl Iterator<Item = &Value> {
+        let Self {
+            definitions,
+            namespaces,
+            foundation,
+            workloads,
+        } = self;
+        let parts = [definitions, namespaces, foundation, workloads];
+        parts.into_iter().flatten()
+    }
+
+    fn all_mut(&mut self) -> impl Iterator<Item = &mut Value> {
+        let Self {
+            definitions,
+            namespaces,
+            foundation,
+            workloads,
+        } = self;
+        let parts = [definitions, namespaces, foundation, workloads];
+        parts.into_iter().flatten()
+    }
+
+    /// The names of all objects.
+    pub fn ids(&self) -> impl Iterator<Item = Id> {
+        self.all().filter_map(Id::of)
+    }
+}

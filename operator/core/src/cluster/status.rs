@@ -1,0 +1,192 @@
+//! The status of a Klusterlet.
+
+use std::collections::BTreeMap;
+
+use berth_api::Now;
+use berth_api::conditions::operator::{
+    APPLIED, AVAILABLE, REGISTRATION_DESIRED_DEGRADED, WORK_DESIRED_DEGRADED,
+};
+use berth_api::conditions::{FALSE, TRUE};
+use berth_api::operator::{Klusterlet, KlusterletStatus};
+
+use super::choice::Choice;
+use super::connection::Connection;
+use super::decide::subject;
+use super::render::{Objects, deployment};
+use crate::decision::Failure;
+use crate::objects::{Id, Kind, Stored};
+use crate::said::{Said, generation, ignored, related, set, shown};
+
+/// What became of the objects.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Applied<'a> {
+    /// They are as they should be.
+    Done,
+    /// These could not be written.
+    Failed(&'a [Failure]),
+    /// Another Klusterlet has the namespace.
+    AnotherExists(&'a str),
+    /// The name is the value of a label, which may have this many bytes.
+    NameTooLong(usize),
+    /// This namespace is another part's.
+    NamespaceReserved(&'a str),
+    /// Its mode is not supported.
+    ModeNotSupported(&'a str),
+    /// It is being removed, and waits for this.
+    Removing(&'a str),
+}
+
+/// What a status says.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Report<'a> {
+    pub(super) applied: Applied<'a>,
+    pub(super) choice: Option<&'a Choice>,
+    pub(super) objects: Option<&'a Objects>,
+    pub(super) stored: &'a BTreeMap<Id, Stored>,
+    pub(super) connection: Option<&'a Connection>,
+}
+
+/// The status. It equals the stored one if nothing of it changes.
+pub(super) fn status(klusterlet: &Klusterlet, report: &Report<'_>, now: Now) -> KlusterletStatus {
+    let mut status = klusterlet.status.clone().unwrap_or_default();
+    let reason = report.connection.map(Connection::reason);
+    let mut said = vec![applied(report.applied)];
+    if let Some(choice) = report.choice {
+        said.extend(ignored(&choice.ignored));
+        let id = deployment_of(klusterlet, choice);
+        let stored = report.stored.get(&id);
+        said.push(available(&id, stored));
+        // One agent does the work of both.
+        for type_ in [REGISTRATION_DESIRED_DEGRADED, WORK_DESIRED_DEGRADED] {
+            said.push(degraded(type_, &id, stored));
+        }
+        if let (Some(connection), Some(reason)) = (report.connection, &reason) {
+            said.push(connection.said(reason));
+        }
+        if let (Applied::Done, Some(objects)) = (report.applied, report.objects) {
+            status.observed_generation = klusterlet.metadata.generation;
+            let written = objects.ids().filter(|id| report.stored.contains_key(id));
+            status.related_resources = written.map(related).collect();
+            let generations = stored.map(|it| generation(&id, it.generation));
+            status.generations = generations.into_iter().collect();
+        }
+    }
+    set(
+        &mut status.conditions,
+        said,
+        klusterlet.metadata.generation,
+        now,
+    );
+    status
+}
+
+fn deployment_of(klusterlet: &Klusterlet, choice: &Choice) -> Id {
+    let (name, _, _) = deployment(subject(klusterlet).name(), choice.is_single);
+    Id {
+        kind: Kind::Deployment,
+        namespace: choice.namespace.clone(),
+        name,
+    }
+}
+
+fn applied(applied: Applied<'_>) -> Said<'static> {
+    let failed = |reason, message| (APPLIED, FALSE, reason, message);
+    match applied {
+        Applied::Done => (
+            APPLIED,
+            TRUE,
+            "KlusterletApplied",
+            "Klusterlet Component Applied".to_owned(),
+        ),
+        Applied::Failed(failures) => failed(reason(failures), shown(failures)),
+        Applied::AnotherExists(name) => failed(
+            "AnotherKlusterlet",
+            format!(
+                "the namespace is that of the Klusterlet {name}, which is older: create this one again with another spec.namespace, or delete one of the two"
+            ),
+        ),
+        Applied::NameTooLong(longest) => failed(
+            "NameTooLong",
+            format!(
+                "the name has more than {longest} characters, and is the value of a label: create a Klusterlet with a shorter name"
+            ),
+        ),
+        Applied::NamespaceReserved(namespace) => failed(
+            "NamespaceReserved",
+            format!(
+                "spec.namespace {namespace} is for another part of Open Cluster Management, and would be deleted with the Klusterlet: choose another one"
+            ),
+        ),
+        Applied::ModeNotSupported(mode) => failed(
+            "ModeNotSupported",
+            format!(
+                "spec.deployOption.mode {mode} is not supported: the agent runs on its own cluster only (Default, Singleton)"
+            ),
+        ),
+        Applied::Removing(what) => failed(
+            "KlusterletRemoving",
+            format!("the agent is being removed, and waits for {what}"),
+        ),
+    }
+}
+
+/// OCM's reasons, by what failed.
+fn reason(failures: &[Failure]) -> &'static str {
+    match failures.first().map(|it| it.kind) {
+        Some(Kind::Definition) => "CRDApplyFailed",
+        Some(Kind::Role | Kind::RoleBinding) => "ManagementClusterResourceApplyFailed",
+        Some(Kind::Deployment) => "KlusterletApplyFailed",
+        _ => "ManagedClusterResourceApplyFailed",
+    }
+}
+
+fn available(id: &Id, stored: Option<&Stored>) -> Said<'static> {
+    let (name, namespace) = (&id.name, &id.namespace);
+    match stored.map(|it| it.rollout.available) {
+        None => (AVAILABLE, FALSE, "GetDeploymentFailed", missing(id)),
+        Some(available) if available <= 0 => (
+            AVAILABLE,
+            FALSE,
+            "NoAvailablePods",
+            format!(
+                "{available} of requested instances are available of deployment {namespace:?} {name:?}"
+            ),
+        ),
+        Some(_) => (
+            AVAILABLE,
+            TRUE,
+            "KlusterletAvailable",
+            format!("deployments are ready: {name}"),
+        ),
+    }
+}
+
+fn degraded(type_: &'static str, id: &Id, stored: Option<&Stored>) -> Said<'static> {
+    let (name, namespace) = (&id.name, &id.namespace);
+    let Some(rollout) = stored.map(|it| it.rollout) else {
+        return (type_, TRUE, "GetDeploymentFailed", missing(id));
+    };
+    match rollout.replicas - rollout.available {
+        count if count > 0 => (
+            type_,
+            TRUE,
+            "UnavailablePods",
+            format!(
+                "{count} of requested instances are unavailable of deployment {namespace:?} {name:?}"
+            ),
+        ),
+        _ => (
+            type_,
+            FALSE,
+            "DeploymentsFunctional",
+            format!("deployments replicas are desired: {}", rollout.replicas),
+        ),
+    }
+}
+
+fn missing(id: &Id) -> String {
+    format!(
+        "Failed to get deployment {:?} {:?}: it does not exist",
+        id.namespace, id.name
+    )
+}

@@ -1,0 +1,27 @@
+//! The operator of a managed cluster.
+
+mod connection;
+mod kinds;
+mod world;
+
+pub use berth_operator_core::cluster::Settings;
+
+use berth_operator_core::objects::MANAGER;
+use berth_reconcile::{Controller, Metrics, Names};
+
+use world::Operator;
+
+/// The name of the Lease equals OCM's, so that its operator and ours exclude each other.
+pub const NAMES: Names = Names {
+    name: "klusterlet-operator",
+    reporter: "klusterlet-operator",
+    manager: MANAGER,
+    lease: "klusterlet-lock",
+};
+
+/// The operator of a managed cluster.
+pub fn controller(settings: Settings, metrics: Metrics) -> Controller {
+    Controller::new(NAMES, metrics, move || {
+        (Operator::new(settings.clone()), kinds::watched())
+    })
+}

@@ -1,0 +1,138 @@
+//! The table of kinds: what is watched, and what is read of it.
+
+use std::sync::LazyLock;
+
+use berth_api::GroupVersionResource;
+use berth_api::operator::Klusterlet;
+use berth_operator_core::cluster::{AppliedWork, shared};
+use berth_operator_core::names::CREATED_BY_KLUSTERLET;
+use berth_operator_core::objects::{self, Id, Stored};
+use berth_reconcile::{RowOf, Watched};
+use serde::Deserialize;
+
+use super::world::Operator;
+
+/// A kind that is watched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Kind {
+    /// Klusterlets.
+    Klusterlet,
+    /// What the operator writes for one of them.
+    Object(objects::Kind),
+    /// What they share, by its place in [`SHARED`].
+    Shared(usize),
+    /// The Secrets with credentials, by their place in [`SECRETS`].
+    Secret(usize),
+    /// AppliedManifestWorks, while a Klusterlet is being deleted.
+    Work,
+}
+
+/// What is read of an object.
+pub(super) enum Fact {
+    Klusterlet(Box<Klusterlet>),
+    Object(Box<Stored>),
+    /// Only that it changed: its content is read when it is used.
+    Secret,
+    Work(Box<AppliedWork>),
+}
+
+/// The kinds of what is written for one Klusterlet.
+pub(super) const OWN: [objects::Kind; 7] = [
+    objects::Kind::Namespace,
+    objects::Kind::Account,
+    objects::Kind::ClusterRole,
+    objects::Kind::ClusterRoleBinding,
+    objects::Kind::Role,
+    objects::Kind::RoleBinding,
+    objects::Kind::Deployment,
+];
+
+/// What all Klusterlets share.
+pub(super) static SHARED: LazyLock<Vec<Id>> = LazyLock::new(shared);
+
+/// The Secrets with the credentials for the hub.
+pub(super) const SECRETS: [&str; 2] = ["bootstrap-hub-kubeconfig", "hub-kubeconfig-secret"];
+
+/// The names of their rows.
+const ROWS: [&str; 2] = ["bootstrap-secrets", "hub-secrets"];
+
+/// The table of kinds. Every cluster serves them but for Klusterlets, whose definition may come later.
+pub(super) fn watched() -> Vec<RowOf<Operator>> {
+    let klusterlets =
+        GroupVersionResource::new("operator.open-cluster-management.io", "v1", "klusterlets");
+    let klusterlets = Watched::new("klusterlets", klusterlets, |item| {
+        Ok(Fact::Klusterlet(Box::new(item.parse()?)))
+    });
+    let mut rows = vec![(Kind::Klusterlet, klusterlets.optional())];
+    for (place, (row, name)) in ROWS.into_iter().zip(SECRETS).enumerate() {
+        let secrets = GroupVersionResource::new("", "v1", "secrets");
+        let secrets = Watched::new(row, secrets, |_| Ok(Fact::Secret));
+        rows.push((Kind::Secret(place), secrets.named(name)));
+    }
+    for kind in OWN {
+        let row = objects_of(kind).labelled(CREATED_BY_KLUSTERLET);
+        rows.push((Kind::Object(kind), row));
+    }
+    for (place, id) in SHARED.iter().enumerate() {
+        rows.push((Kind::Shared(place), objects_of(id.kind).named(&id.name)));
+    }
+    rows
+}
+
+fn objects_of(kind: objects::Kind) -> Watched<Fact> {
+    Watched::new(kind.name(), kind.resource(), |item| {
+        Ok(Fact::Object(Box::new(Stored::read(
+            item.json,
+            CREATED_BY_KLUSTERLET,
+        )?)))
+    })
+}
+
+/// The row of AppliedManifestWorks, which a cluster need not serve.
+pub(super) fn works() -> Watched<Fact> {
+    let works = GroupVersionResource::new(
+        "work.open-cluster-management.io",
+        "v1",
+        "appliedmanifestworks",
+    );
+    let works = Watched::new("appliedmanifestworks", works, |item| {
+        let work: WorkObject = serde_json::from_str(item.json)?;
+        Ok(Fact::Work(Box::new(work.into())))
+    });
+    works.optional()
+}
+
+/// What is read of an AppliedManifestWork.
+#[derive(Deserialize)]
+struct WorkObject {
+    metadata: Metadata,
+    #[serde(default)]
+    spec: Spec,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Metadata {
+    uid: String,
+    resource_version: String,
+    finalizers: Option<Vec<String>>,
+    deletion_timestamp: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+struct Spec {
+    #[serde(rename = "agentID", default)]
+    agent: String,
+}
+
+impl From<WorkObject> for AppliedWork {
+    fn from(WorkObject { metadata, spec }: WorkObject) -> Self {
+        Self {
+            uid: metadata.uid,
+            resource_version: metadata.resource_version,
+            finalizers: metadata.finalizers.unwrap_or_default(),
+            is_deleting: metadata.deletion_timestamp.is_some(),
+            agent: spec.agent,
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! The operator as a [`World`].
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::mem;
+use std::sync::Arc;
+
+use berth_api::Now;
+use berth_api::operator::ClusterManager;
+use berth_api::plan::Plan;
+use berth_operator_core::hub::{
+    Facts, RECONCILER, Renderer, Settings, asked_for, can_have_a_hub, decide,
+};
+use berth_operator_core::objects::{self, Id, Stored};
+use berth_operator_core::{Decision, Failure};
+use berth_reconcile::queue::Next;
+use berth_reconcile::{Handle, Lane, Meta, Report, Wake, WatchError, World};
+
+use super::kinds::{CONTROL_PLANE, Fact, Kind};
+use crate::settle::{Installs, id, settle};
+use crate::sight::Sight;
+
+/// What the operator knows of the hub.
+pub(super) struct Operator {
+    settings: Settings,
+    renderer: Renderer,
+    managers: BTreeMap<String, ClusterManager>,
+    /// ClusterManagers that cannot be read: nothing is written for them.
+    unreadable: BTreeSet<String>,
+    stored: BTreeMap<Id, Stored>,
+    nodes: [BTreeSet<String>; CONTROL_PLANE.len()],
+    sight: Sight<Kind>,
+}
+
+// === impl Operator ===
+
+impl Operator {
+    pub(super) fn new(settings: Settings) -> Self {
+        Self {
+            settings,
+            renderer: Renderer::new(env!("CARGO_PKG_VERSION")),
+            managers: BTreeMap::new(),
+            unreadable: BTreeSet::new(),
+            stored: BTreeMap::new(),
+            nodes: Default::default(),
+            sight: Sight::new(),
+        }
+    }
+
+    /// Returns whether everything has been seen that decides. Nodes and NetworkPolicies need not be there.
+    fn is_ready(&self) -> bool {
+        let objects = objects::Kind::ALL.into_iter().map(Kind::Object);
+        let nodes = (0..CONTROL_PLANE.len()).map(Kind::Node);
+        let mut kinds = objects.chain(nodes);
+        self.sight.is_listed(&Kind::Manager) && kinds.all(|it| self.sight.is_known(&it))
+    }
+
+    fn known_nodes(&self) -> usize {
+        self.nodes.iter().flatten().collect::<BTreeSet<_>>().len()
+    }
+
+    /// What decides about a ClusterManager; `None` while that is not known.
+    fn facts<'a>(&'a self, name: &str, nodes: usize, failures: &'a [Failure]) -> Option<Facts<'a>> {
+        let readable = (self.managers.get(name)).filter(|_| !self.unreadable.contains(name));
+        let manager = readable.filter(|_| self.is_ready())?;
+        Some(Facts {
+            manager,
+            elder: elder(&self.managers, manager),
+            nodes,
+            stored: &self.stored,
+            settings: &self.settings,
+            failures,
+        })
+    }
+
+    fn wake(&self, wakes: &mut Wake<Self>) {
+        wakes.extend(self.managers.keys().cloned());
+    }
+}
+
+/// The ClusterManager that came before this one, by the time and then by the name, of those that can have a hub.
+fn elder<'a>(
+    managers: &'a BTreeMap<String, ClusterManager>,
+    manager: &ClusterManager,
+) -> Option<&'a str> {
+    let age = |it: &ClusterManager| {
+        let created = it.metadata.creation_timestamp.as_ref();
+        (created.map(|it| it.0), it.metadata.name.clone())
+    };
+    let able = managers.values().filter(|it| can_have_a_hub(it));
+    let oldest = able.min_by_key(|it| age(it))?;
+    let name = oldest.metadata.name.as_deref();
+    name.filter(|_| age(oldest) < age(manager))
+}
+
+impl Installs for Operator {
+    fn due(&mut self, name: &str, failures: &[Failure], now: Now) -> Decision {
+        let mut renderer = mem::take(&mut self.renderer);
+        let facts = self.facts(name, self.known_nodes(), failures);
+        let decision = facts.map(|it| decide(&it, &mut renderer, now));
+        self.renderer = renderer;
+        decision.unwrap_or_default()
+    }
+
+    fn unknown(&mut self, name: &str) -> Vec<Id> {
+        let mut renderer = mem::take(&mut self.renderer);
+        let facts = self.facts(name, self.known_nodes(), &[]);
+        let ids = facts.map(|it| asked_for(&it, &mut renderer));
+        self.renderer = renderer;
+        let mut ids = ids.unwrap_or_default();
+        ids.retain(|id| {
+            let stored = self.stored.get(id);
+            // The Secret is watched by its name.
+            id.kind != objects::Kind::Secret && stored.is_none_or(|it| it.created_by.is_none())
+        });
+        ids
+    }
+
+    fn row(kind: objects::Kind) -> Kind {
+        Kind::Object(kind)
+    }
+}
+
+impl World for Operator {
+    type Kind = Kind;
+    type Key = String;
+    type Fact = Fact;
+
+    const LANES: &'static [Lane] = &[Lane::new(RECONCILER, 1)];
+
+    fn apply(&mut self, kind: Kind, it: &Meta, fact: Fact, _: Report, wakes: &mut Wake<Self>) {
+        match (kind, fact) {
+            (_, Fact::Manager(manager)) => {
+                self.unreadable.remove(&it.name);
+                self.managers.insert(it.name.clone(), *manager);
+            }
+            (Kind::Node(place), Fact::Node) => {
+                let is_new =
+                    (self.nodes.get_mut(place)).is_some_and(|it_| it_.insert(it.name.clone()));
+                if !is_new {
+                    return;
+                }
+            }
+            (Kind::Object(kind), Fact::Object(stored)) => {
+                self.stored
+                    .insert(id(kind, &it.namespace, &it.name), *stored);
+            }
+            _ => return,
+        }
+        self.wake(wakes);
+    }
+
+    fn gone(&mut self, kind: Kind, namespace: &str, name: &str, wakes: &mut Wake<Self>) {
+        match kind {
+            Kind::Manager => {
+                self.unreadable.remove(name);
+                self.managers.remove(name);
+            }
+            Kind::Node(place) => {
+                if let Some(nodes) = self.nodes.get_mut(place) {
+                    nodes.remove(name);
+                }
+            }
+            Kind::Object(kind) => {
+                self.stored.remove(&id(kind, namespace, name));
+            }
+        }
+        self.wake(wakes);
+    }
+
+    fn unreadable(&mut self, kind: Kind, object: &Meta, error: &serde_json::Error) {
+        let Meta {
+            namespace, name, ..
+        } = object;
+        tracing::warn!(?kind, namespace, name, %error, "an object cannot be read");
+        if kind == Kind::Manager {
+            self.unreadable.insert(name.clone());
+        }
+    }
+
+    fn listed(&mut self, kind: Kind, _: Now, wakes: &mut Wake<Self>) {
+        if self.sight.listed(kind) {
+            self.wake(wakes);
+        }
+    }
+
+    fn lost_sight(&mut self, kind: Kind, error: &WatchError, _: Now, wakes: &mut Wake<Self>) {
+        let may_miss = matches!(
+            kind,
+            Kind::Node(_) | Kind::Object(objects::Kind::NetworkPolicy)
+        );
+        if may_miss && matches!(error.code, 403 | 404) && self.sight.missing(kind) {
+            self.wake(wakes);
+        }
+        if kind == Kind::Manager && error.code == 404 {
+            tracing::info!(
+                "the hub does not serve ClusterManagers: waiting for their CustomResourceDefinition"
+            );
+        }
+    }
+
+    fn all(&self) -> Vec<String> {
+        self.managers.keys().cloned().collect()
+    }
+
+    /// What failed is part of the decision: see [`World::reconcile`].
+    fn decide(&self, _: &String, _: Now) -> Plan {
+        Plan::default()
+    }
+
+    async fn reconcile(on: &Handle<Self>, name: &String) -> Next {
+        settle(on, name).await
+    }
+
+    fn begun(_: &Arc<Handle<Self>>) {
+        tracing::info!(version = env!("CARGO_PKG_VERSION"), "the operator runs");
+    }
+}

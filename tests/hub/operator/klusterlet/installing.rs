@@ -1,0 +1,108 @@
+//! An agent is installed, joins, is put back, and left alone.
+
+use super::*;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_agent_is_installed_by_an_object_and_joins_its_hub() {
+    let world = World::new().await;
+    let (operator, _agent) = world.joined().await;
+    let admin = &world.admin;
+    world.said(("Applied", "True", "KlusterletApplied")).await;
+    for type_ in ["RegistrationDesiredDegraded", "WorkDesiredDegraded"] {
+        world.said((type_, "False", "DeploymentsFunctional")).await;
+    }
+    // The agent has the name that OCM's would have.
+    let klusterlet = admin.get(KLUSTERLET).await.unwrap();
+    let secret = admin
+        .get(&format!("{SPACE}/secrets/hub-kubeconfig-secret"))
+        .await
+        .unwrap();
+    let name = secret.ok()["data"]["agent-name"].as_str().unwrap();
+    let name = BASE64_STANDARD.decode(name).unwrap();
+    assert_eq!(
+        klusterlet.ok()["metadata"]["uid"]
+            .as_str()
+            .unwrap()
+            .as_bytes(),
+        name
+    );
+
+    // A second operator finds everything right.
+    let paths = related_to(admin, KLUSTERLET).await;
+    assert_eq!(paths.len(), 18, "{paths:#?}");
+    let before = versions_of(admin, paths.clone()).await;
+    drop(operator);
+    let mut operator = world.operator().await;
+    operator
+        .process
+        .logged(|line| line["message"] == "reconciling");
+    world.create("second", json!({})).await;
+    said_by(
+        admin,
+        &format!("{KLUSTERLETS}/second"),
+        ("Applied", "False", "AnotherKlusterlet"),
+    )
+    .await;
+    assert_eq!(versions_of(admin, paths.clone()).await, before);
+
+    // Each object in turn: deleted, and without its label.
+    for path in paths {
+        let is_shared = path.contains("customresourcedefinitions")
+            || path.contains("/namespaces/") && path.matches('/').count() == 4;
+        let old = admin.get(&path).await.unwrap();
+        let uid = old.ok()["metadata"]["uid"].clone();
+        if is_shared {
+            continue;
+        }
+        admin.delete(&path).await.unwrap().ok();
+        once(admin, &path, "it is there again", |it| {
+            it["metadata"]["uid"] != uid
+        })
+        .await;
+        if path == DEPLOYMENT {
+            world.reports(DEPLOYMENT).await;
+        }
+        let label = "open-cluster-management.io/created-by-klusterlet";
+        let without = json!({"metadata": {"labels": {label: null}}});
+        admin.merge(&path, &without).await.unwrap().ok();
+        once(admin, &path, "it has its label again", |it| {
+            it["metadata"]["labels"][label] == "klusterlet"
+        })
+        .await;
+    }
+    world.said(("Applied", "True", "KlusterletApplied")).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_mode_is_switched_there_and_back() {
+    let world = World::new().await;
+    let _operator = world.operator().await;
+    let admin = &world.admin;
+    world
+        .create("klusterlet", json!({"clusterName": "c1"}))
+        .await;
+    world.reports(DEPLOYMENT).await;
+    world
+        .said(("Available", "True", "KlusterletAvailable"))
+        .await;
+    let single = DEPLOYMENT.replace("-registration-agent", "-agent");
+    for (mode, wanted, other) in [
+        ("Singleton", &*single, DEPLOYMENT),
+        ("Default", DEPLOYMENT, &*single),
+    ] {
+        let spec = json!({"spec": {"deployOption": {"mode": mode}}});
+        admin.merge(KLUSTERLET, &spec).await.unwrap().ok();
+        gone(admin, other).await;
+        world.reports(wanted).await;
+        let name = wanted.rsplit('/').next().unwrap();
+        once(admin, KLUSTERLET, "it has this one", |it| {
+            it["status"]["generations"][0]["name"] == name
+        })
+        .await;
+    }
+    // What it cannot do it says, and leaves alone what runs.
+    let spec = json!({"spec": {"deployOption": {"mode": "Hosted"}}});
+    admin.merge(KLUSTERLET, &spec).await.unwrap().ok();
+    world.said(("Applied", "False", "ModeNotSupported")).await;
+    admin.get(DEPLOYMENT).await.unwrap().ok();
+}
