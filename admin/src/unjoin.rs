@@ -84,7 +84,7 @@ pub struct Args {
 /// Runs the command.
 ///
 /// # Errors
-/// The managed cluster cannot be used, it has joined under another name, OCM's operator runs its agent, ManifestWorks are applied, or an
+/// The managed cluster cannot be used, it has joined under another name, an operator runs its agent, ManifestWorks are applied, or an
 /// object cannot be deleted.
 pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let dry_run = args.dry_run.mode;
@@ -141,7 +141,7 @@ fn check_name(asked: Option<&str>, found: Option<&str>) -> Result<(), CommandErr
 }
 
 /// # Errors
-/// The agent is not Berth's. The Secrets of OCM's agent have the same names, and it could not work without them.
+/// An operator installed the agent, OCM's or Berth's. The Secrets have the same names, and that agent could not work without them.
 async fn check_operator(cluster: &HubConnection) -> Result<(), CommandError> {
     let within = Some(NAMESPACE);
     if (cluster.get_value::<Deployment>(within, DEPLOYMENT).await?).is_some() {
@@ -150,7 +150,7 @@ async fn check_operator(cluster: &HubConnection) -> Result<(), CommandError> {
     match klusterlet(cluster).await? {
         None => Ok(()),
         Some(klusterlet) => Err(CommandError::Refused(format!(
-            "OCM's operator runs the agent of this cluster (Klusterlet {klusterlet}): clusteradm unjoin removes it"
+            "an operator runs the agent of this cluster (Klusterlet {klusterlet}): kubectl delete klusterlet {klusterlet} removes it"
         ))),
     }
 }

@@ -22,7 +22,7 @@ use crate::hub::{DryRun, HubConnection, title};
 pub(super) async fn check(hub: &HubConnection) -> Result<(), CommandError> {
     if let Some(name) = cluster_manager(hub).await? {
         return Err(CommandError::Refused(format!(
-            "OCM's operator runs this hub (ClusterManager {name}): clusteradm clean removes it"
+            "an operator runs this hub (ClusterManager {name}): kubectl delete clustermanager {name} removes it (OCM's operator deletes all clusters with it)"
         )));
     }
     for name in [WEBHOOK, CONTROLLER] {

@@ -17,9 +17,10 @@ pub(super) fn refusals(facts: &Facts, mode: Mode, on_managed_cluster: bool) -> V
     let mut all = Vec::new();
     if let Some(name) = &facts.cluster_manager {
         all.push(format!(
-            "OCM's operator runs this hub (ClusterManager {name}), and would undo what is installed here. Two ways: keep the operator, \
-             and name Berth's image in the ClusterManager (manifests/README.md, \"On a hub of OCM's operator\"); or remove it first: \
-             clusteradm clean"
+            "an operator runs this hub (ClusterManager {name}), and would undo what is installed here. Two ways: keep the operator, \
+             and name Berth's image in the ClusterManager (manifests/README.md, \"On a hub of OCM's operator\"; with Berth's operator, \
+             change the operator's image); or remove the hub first: kubectl delete clustermanager {name} (OCM's operator deletes all \
+             clusters with it)"
         ));
     }
     if let Some((major, minor)) = facts.version.filter(|version| *version < OLDEST) {
@@ -111,7 +112,7 @@ mod tests {
             (
                 Mode::Webhooks,
                 |facts| facts.cluster_manager = Some("cluster-manager".to_owned()),
-                "OCM's operator runs this hub (ClusterManager cluster-manager)",
+                "an operator runs this hub (ClusterManager cluster-manager)",
             ),
             (
                 Mode::Webhooks,

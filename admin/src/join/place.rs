@@ -14,7 +14,7 @@ const KLUSTERLETS: &str = "/apis/operator.open-cluster-management.io/v1/klusterl
 /// Checks that no other agent and no other registration is in the way.
 ///
 /// # Errors
-/// The cluster has joined under another name, OCM's operator runs an agent, or the namespace is being deleted.
+/// The cluster has joined under another name, an operator runs an agent, or the namespace is being deleted.
 pub(super) async fn check(cluster: &HubConnection, name: &str) -> Result<(), CommandError> {
     let refused = |why: String| Err(CommandError::Refused(why));
     let namespace = cluster.get_value::<Namespace>(None, NAMESPACE).await?;
@@ -25,7 +25,7 @@ pub(super) async fn check(cluster: &HubConnection, name: &str) -> Result<(), Com
     }
     if let Some(klusterlet) = klusterlet(cluster).await? {
         return refused(format!(
-            "OCM's operator runs the agent of this cluster (Klusterlet {klusterlet}); remove it first: clusteradm unjoin"
+            "an operator runs the agent of this cluster (Klusterlet {klusterlet}); remove it first: kubectl delete klusterlet {klusterlet}"
         ));
     }
     let secret = cluster

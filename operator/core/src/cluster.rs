@@ -15,15 +15,16 @@ mod choice;
 mod connection;
 mod credentials;
 mod decide;
+mod facts;
 mod removal;
 mod render;
 mod status;
 
-pub use choice::{Choice, Settings, choice};
+pub use choice::{Choice, Settings, choice, namespace};
 pub use connection::{Check, Connection, Right, of_bootstrap, of_hub};
 pub use credentials::{Credentials, Unusable, credentials};
-pub use decide::{Facts, asked_for, can_have_an_agent, decide, namespace};
-pub use removal::AppliedWork;
+pub use decide::{asked_for, can_have_an_agent, decide};
+pub use facts::{AppliedWork, Facts};
 pub use render::{ADDON_NAMESPACE, Objects, Renderer, everything, shared};
 
 /// The group and the resource of Klusterlets.

@@ -292,15 +292,15 @@ async fn nothing_is_installed_where_another_agent_or_name_is() {
     with_object(&managed, "operator.open-cluster-management.io", "Klusterlet", "klusterlet", async || {
         let output = managed.types(&line).await;
         assert!(output.failed().ends_with(
-            "Error: OCM's operator runs the agent of this cluster (Klusterlet klusterlet); remove it first: clusteradm unjoin\n"
+            "Error: an operator runs the agent of this cluster (Klusterlet klusterlet); remove it first: kubectl delete klusterlet klusterlet\n"
         ), "{output:?}");
         let output = managed.types("berth unjoin").await;
-        assert!(output.failed().contains("(Klusterlet klusterlet): clusteradm unjoin removes it"), "{output:?}");
+        assert!(output.failed().contains("(Klusterlet klusterlet): kubectl delete klusterlet klusterlet removes it"), "{output:?}");
         assert!(!managed.has_namespace().await);
         // The Secrets of OCM's agent have the names of ours.
         managed.has_joined_as("other").await;
         let output = managed.types("berth unjoin --cluster-name other").await;
-        assert!(output.failed().contains("(Klusterlet klusterlet): clusteradm unjoin removes it"), "{output:?}");
+        assert!(output.failed().contains("(Klusterlet klusterlet): kubectl delete klusterlet klusterlet removes it"), "{output:?}");
         assert!(!managed.get("secrets/hub-kubeconfig-secret").await.is_null());
     })
     .await;

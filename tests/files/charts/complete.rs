@@ -13,7 +13,7 @@ use crate::manifests::files::in_repository;
 const OF_OPERATOR: &str = "no release of a chart: an object says what is installed";
 
 /// Manifests that are no copies in a chart, and why.
-const NO_COPIES: [(&str, &str); 19] = [
+const NO_COPIES: [(&str, &str); 24] = [
     (
         "crds/operator/operator.open-cluster-management.io_clustermanagers.yaml",
         OF_OPERATOR,
@@ -22,6 +22,14 @@ const NO_COPIES: [(&str, &str); 19] = [
     ("operator/service-account.yaml", OF_OPERATOR),
     ("operator/role.yaml", OF_OPERATOR),
     ("operator/deployment.yaml", OF_OPERATOR),
+    (
+        "crds/operator/klusterlet/operator.open-cluster-management.io_klusterlets.yaml",
+        OF_OPERATOR,
+    ),
+    ("operator/klusterlet/namespace.yaml", OF_OPERATOR),
+    ("operator/klusterlet/service-account.yaml", OF_OPERATOR),
+    ("operator/klusterlet/role.yaml", OF_OPERATOR),
+    ("operator/klusterlet/deployment.yaml", OF_OPERATOR),
     ("server/namespace.yaml", "Helm makes it"),
     ("agent/namespace.yaml", "Helm makes it"),
     ("server/deployment.yaml", "written by hand"),

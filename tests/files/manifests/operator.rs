@@ -1,4 +1,4 @@
-//! The operator has the permissions of what it installs, those of its own work, and no others.
+//! The operators have the permissions of what they install, those of their own work, and no others.
 
 use serde_json::{Value, json};
 
@@ -6,6 +6,8 @@ use super::files::{object, read, resources};
 
 const FOLDER: &str = "manifests/operator";
 const ROLE: &str = "manifests/operator/role.yaml";
+const FOLDER_OF_CLUSTER: &str = "manifests/operator/klusterlet";
+const ROLE_OF_CLUSTER: &str = "manifests/operator/klusterlet/role.yaml";
 
 fn rules(object: &Value) -> impl Iterator<Item = &Value> {
     object["rules"].as_array().into_iter().flatten()
@@ -74,9 +76,40 @@ fn the_operators_role_is_limited() {
 }
 
 #[test]
-fn the_operators_deployment_has_its_account() {
-    let deployment: Value = object(&format!("{FOLDER}/deployment.yaml"), "Deployment");
-    let account: Value = object(&format!("{FOLDER}/service-account.yaml"), "ServiceAccount");
+fn the_role_of_the_operator_of_a_cluster_is_limited() {
+    let mut escalates = 0;
+    for role in read(ROLE_OF_CLUSTER) {
+        for rule in rules(&role) {
+            for field in ["apiGroups", "resources", "verbs"] {
+                assert!(!has(rule, field, "*"), "{rule}");
+            }
+            assert!(!has(rule, "verbs", "impersonate"), "{rule}");
+            // As agents may, and nothing else.
+            if has(rule, "verbs", "escalate") || has(rule, "verbs", "bind") {
+                escalates += 1;
+                assert_eq!(rule["apiGroups"], json!(["rbac.authorization.k8s.io"]));
+            }
+            // It reads the credentials of agents, and no other Secret.
+            if has(rule, "resources", "secrets") {
+                let names = json!(["bootstrap-hub-kubeconfig", "hub-kubeconfig-secret"]);
+                assert_eq!(rule["resourceNames"], names, "{rule}");
+                assert_eq!(rule["verbs"], json!(["get", "list", "watch"]));
+            }
+        }
+    }
+    assert_eq!(escalates, 2, "clusterroles and roles");
+}
+
+#[test]
+fn the_operators_deployments_have_their_accounts() {
+    for (folder, role) in [(FOLDER, ROLE), (FOLDER_OF_CLUSTER, ROLE_OF_CLUSTER)] {
+        has_its_account(folder, role);
+    }
+}
+
+fn has_its_account(folder: &str, role: &str) {
+    let deployment: Value = object(&format!("{folder}/deployment.yaml"), "Deployment");
+    let account: Value = object(&format!("{folder}/service-account.yaml"), "ServiceAccount");
     let pods = &deployment["spec"]["template"]["spec"];
     assert_eq!(pods["serviceAccountName"], account["metadata"]["name"]);
     assert_eq!(
@@ -88,7 +121,7 @@ fn the_operators_deployment_has_its_account() {
     assert_eq!(pods["securityContext"], theirs["securityContext"]);
     let secured = |pods: &Value| pods["containers"][0]["securityContext"].clone();
     assert_eq!(secured(pods), secured(theirs));
-    for role in read(ROLE)
+    for role in read(role)
         .iter()
         .filter(|it| it["kind"].as_str().unwrap().ends_with("Binding"))
     {

@@ -7,8 +7,10 @@ use berth_api::operator::{
 use berth_manifests::values::AgentValues;
 use serde_json::Value;
 
-use super::decide::namespace;
 use crate::spec::{Gate, Ignored, as_map, image, labels, resources};
+
+/// The namespace of a Klusterlet that names none.
+const NAMESPACE: &str = "open-cluster-management-agent";
 
 /// The settings of an operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,6 +99,15 @@ pub fn choice(klusterlet: &Klusterlet, settings: &Settings) -> Choice {
         choice.work(work);
     }
     choice
+}
+
+/// The namespace of the agent of a Klusterlet.
+#[must_use]
+pub fn namespace(klusterlet: &Klusterlet) -> &str {
+    match &*klusterlet.spec.namespace {
+        "" => NAMESPACE,
+        namespace => namespace,
+    }
 }
 
 fn of_registration(name: &str) -> Option<Gate> {

@@ -1,50 +1,25 @@
 //! What is due for a Klusterlet.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use berth_api::Now;
 use berth_api::operator::{Klusterlet, KlusterletMode};
 use berth_api::plan::Write;
 use berth_manifests::HUB_NAMESPACE;
-use serde_json::json;
 
-use super::choice::{Choice, Settings, choice};
+use super::choice::{Choice, choice, namespace};
 use super::connection::Connection;
-use super::removal::{self, AppliedWork};
+use super::facts::{Facts, subject};
+use super::removal;
 use super::render::{ADDON_NAMESPACE, Objects, Renderer, of_other_mode, shared};
-use super::status::{Applied, Report, status};
-use super::{RECONCILED, RECONCILER};
-use crate::decision::{Decision, Failure, Subject};
+use super::status::{Applied, report};
+use crate::decision::Decision;
 use crate::names::KLUSTERLET_FINALIZER;
-use crate::objects::{Id, Kind, Stored, action};
+use crate::objects::{Id, Kind, action};
 use crate::versions::is_later;
-
-/// The namespace of a Klusterlet that names none.
-const NAMESPACE: &str = "open-cluster-management-agent";
 
 /// The longest name: it is the value of a label.
 const LONGEST_NAME: usize = 63;
-
-/// What decides about a Klusterlet.
-#[derive(Clone, Copy, Debug)]
-pub struct Facts<'a> {
-    /// The Klusterlet.
-    pub klusterlet: &'a Klusterlet,
-    /// An older Klusterlet, which has the namespace.
-    pub elder: Option<&'a str>,
-    /// There are other Klusterlets.
-    pub has_others: bool,
-    /// All objects that have the label of a Klusterlet, and those that all share.
-    pub stored: &'a BTreeMap<Id, Stored>,
-    /// What ManifestWorks made on the cluster, by name. `None`: not known; it is needed only while the Klusterlet is being deleted.
-    pub works: Option<&'a BTreeMap<String, AppliedWork>>,
-    /// Whether the agent can reach its hub; `None` while that is not known.
-    pub connection: Option<&'a Connection>,
-    /// The settings of the operator.
-    pub settings: &'a Settings,
-    /// The writes of the last decision that failed.
-    pub failures: &'a [Failure],
-}
 
 /// Decides what is due.
 #[must_use]
@@ -108,15 +83,6 @@ pub fn can_have_an_agent(klusterlet: &Klusterlet) -> bool {
     own_refusal(klusterlet).is_none()
 }
 
-/// The namespace of the agent of a Klusterlet.
-#[must_use]
-pub fn namespace(klusterlet: &Klusterlet) -> &str {
-    match &*klusterlet.spec.namespace {
-        "" => NAMESPACE,
-        namespace => namespace,
-    }
-}
-
 /// Why this Klusterlet gets no agent, whatever others there are.
 fn own_refusal(klusterlet: &Klusterlet) -> Option<Applied<'_>> {
     if subject(klusterlet).name().len() > LONGEST_NAME {
@@ -130,15 +96,6 @@ fn own_refusal(klusterlet: &Klusterlet) -> Option<Applied<'_>> {
     match mode {
         None | Some(KlusterletMode::Default | KlusterletMode::Singleton) => None,
         Some(mode) => Some(Applied::ModeNotSupported(mode.as_str())),
-    }
-}
-
-/// A Klusterlet, as one of those that operators decide about.
-pub(super) fn subject(klusterlet: &Klusterlet) -> Subject<'_> {
-    Subject {
-        reconciler: RECONCILER,
-        resource: RECONCILED,
-        metadata: &klusterlet.metadata,
     }
 }
 
@@ -196,33 +153,4 @@ fn unwanted(facts: &Facts<'_>, choice: &Choice, objects: &Objects) -> Vec<Write>
     let gone = gone.into_iter().filter(|(_, stored)| !stored.is_deleting);
     gone.map(|(id, stored)| subject.delete(id, stored, why))
         .collect()
-}
-
-/// Writes the status, unless it is like this.
-pub(super) fn report(
-    facts: &Facts<'_>,
-    applied: Applied<'_>,
-    choice: Option<(&Choice, &Objects)>,
-    now: Now,
-) -> Decision {
-    let report = Report {
-        applied,
-        choice: choice.map(|(choice, _)| choice),
-        objects: choice.map(|(_, objects)| objects),
-        stored: facts.stored,
-        connection: facts.connection,
-    };
-    let stored = facts.klusterlet.status.clone().unwrap_or_default();
-    let new = status(facts.klusterlet, &report, now);
-    if new == stored {
-        return Decision::default();
-    }
-    // Lists always, so that an empty one replaces what is stored.
-    let body = json!({"status": {
-        "conditions": new.conditions,
-        "generations": new.generations,
-        "observedGeneration": new.observed_generation,
-        "relatedResources": new.related_resources,
-    }});
-    subject(facts.klusterlet).patch(Some("status"), body)
 }

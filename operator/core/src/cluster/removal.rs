@@ -10,29 +10,14 @@ use berth_api::{GroupVersionResource, Now, labels};
 use serde_json::json;
 
 use super::RECONCILER;
-use super::decide::{Facts, report, subject};
+use super::facts::{AppliedWork, Facts, subject};
 use super::render::ADDON_NAMESPACE;
-use super::status::Applied;
+use super::status::{Applied, report};
 use crate::decision::Decision;
 use crate::names::{KLUSTERLET_FINALIZER, TAKE_WORKS};
 use crate::objects::{Id, Kind, Stored};
 
 const WHY: &str = "the Klusterlet is being deleted";
-
-/// An AppliedManifestWork: the record of what a ManifestWork made on the cluster, which owns it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct AppliedWork {
-    /// `metadata.uid`
-    pub uid: String,
-    /// `metadata.resourceVersion`
-    pub resource_version: String,
-    /// `metadata.finalizers`
-    pub finalizers: Vec<String>,
-    /// Whether it is being deleted.
-    pub is_deleting: bool,
-    /// `spec.agentID`: the uid of the Klusterlet of its agent.
-    pub agent: String,
-}
 
 /// Decides what is due.
 pub(super) fn decide(facts: &Facts<'_>, now: Now) -> Decision {

@@ -8,12 +8,13 @@ use berth_api::conditions::operator::{
 };
 use berth_api::conditions::{FALSE, TRUE};
 use berth_api::operator::{Klusterlet, KlusterletStatus};
+use serde_json::json;
 
 use super::choice::Choice;
 use super::connection::Connection;
-use super::decide::subject;
+use super::facts::{Facts, subject};
 use super::render::{Objects, deployment};
-use crate::decision::Failure;
+use crate::decision::{Decision, Failure};
 use crate::objects::{Id, Kind, Stored};
 use crate::said::{Said, generation, ignored, related, set, shown};
 
@@ -38,16 +39,45 @@ pub(super) enum Applied<'a> {
 
 /// What a status says.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Report<'a> {
-    pub(super) applied: Applied<'a>,
-    pub(super) choice: Option<&'a Choice>,
-    pub(super) objects: Option<&'a Objects>,
-    pub(super) stored: &'a BTreeMap<Id, Stored>,
-    pub(super) connection: Option<&'a Connection>,
+struct Report<'a> {
+    applied: Applied<'a>,
+    choice: Option<&'a Choice>,
+    objects: Option<&'a Objects>,
+    stored: &'a BTreeMap<Id, Stored>,
+    connection: Option<&'a Connection>,
+}
+
+/// Writes the status, unless it is like this.
+pub(super) fn report(
+    facts: &Facts<'_>,
+    applied: Applied<'_>,
+    choice: Option<(&Choice, &Objects)>,
+    now: Now,
+) -> Decision {
+    let report = Report {
+        applied,
+        choice: choice.map(|(choice, _)| choice),
+        objects: choice.map(|(_, objects)| objects),
+        stored: facts.stored,
+        connection: facts.connection,
+    };
+    let stored = facts.klusterlet.status.clone().unwrap_or_default();
+    let new = status(facts.klusterlet, &report, now);
+    if new == stored {
+        return Decision::default();
+    }
+    // Lists always, so that an empty one replaces what is stored.
+    let body = json!({"status": {
+        "conditions": new.conditions,
+        "generations": new.generations,
+        "observedGeneration": new.observed_generation,
+        "relatedResources": new.related_resources,
+    }});
+    subject(facts.klusterlet).patch(Some("status"), body)
 }
 
 /// The status. It equals the stored one if nothing of it changes.
-pub(super) fn status(klusterlet: &Klusterlet, report: &Report<'_>, now: Now) -> KlusterletStatus {
+fn status(klusterlet: &Klusterlet, report: &Report<'_>, now: Now) -> KlusterletStatus {
     let mut status = klusterlet.status.clone().unwrap_or_default();
     let reason = report.connection.map(Connection::reason);
     let mut said = vec![applied(report.applied)];

@@ -1,0 +1,56 @@
+//! What decides about a Klusterlet.
+
+use std::collections::BTreeMap;
+
+use berth_api::operator::Klusterlet;
+
+use super::choice::Settings;
+use super::connection::Connection;
+use super::{RECONCILED, RECONCILER};
+use crate::decision::{Failure, Subject};
+use crate::objects::{Id, Stored};
+
+/// What decides about a Klusterlet.
+#[derive(Clone, Copy, Debug)]
+pub struct Facts<'a> {
+    /// The Klusterlet.
+    pub klusterlet: &'a Klusterlet,
+    /// An older Klusterlet, which has the namespace.
+    pub elder: Option<&'a str>,
+    /// There are other Klusterlets.
+    pub has_others: bool,
+    /// All objects that have the label of a Klusterlet, and those that all share.
+    pub stored: &'a BTreeMap<Id, Stored>,
+    /// What ManifestWorks made on the cluster, by name. `None`: not known; it is needed only while the Klusterlet is being deleted.
+    pub works: Option<&'a BTreeMap<String, AppliedWork>>,
+    /// Whether the agent can reach its hub; `None` while that is not known.
+    pub connection: Option<&'a Connection>,
+    /// The settings of the operator.
+    pub settings: &'a Settings,
+    /// The writes of the last decision that failed.
+    pub failures: &'a [Failure],
+}
+
+/// An AppliedManifestWork: the record of what a ManifestWork made on the cluster, which owns it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AppliedWork {
+    /// `metadata.uid`
+    pub uid: String,
+    /// `metadata.resourceVersion`
+    pub resource_version: String,
+    /// `metadata.finalizers`
+    pub finalizers: Vec<String>,
+    /// Whether it is being deleted.
+    pub is_deleting: bool,
+    /// `spec.agentID`: the uid of the Klusterlet of its agent.
+    pub agent: String,
+}
+
+/// A Klusterlet, as one of those that operators decide about.
+pub(super) fn subject(klusterlet: &Klusterlet) -> Subject<'_> {
+    Subject {
+        reconciler: RECONCILER,
+        resource: RECONCILED,
+        metadata: &klusterlet.metadata,
+    }
+}
