@@ -19,9 +19,9 @@ pub const NAMES: Names = Names {
     lease: "klusterlet-lock",
 };
 
-/// The operator of a managed cluster.
-pub fn controller(settings: Settings, metrics: Metrics) -> Controller {
+/// The operator of a managed cluster. `namespace`: of the operator itself.
+pub fn controller(settings: Settings, namespace: String, metrics: Metrics) -> Controller {
     Controller::new(NAMES, metrics, move || {
-        (Operator::new(settings.clone()), kinds::watched())
+        (Operator::new(settings.clone()), kinds::watched(&namespace))
     })
 }

@@ -18,9 +18,9 @@ pub const NAMES: Names = Names {
     lease: "clustermanager-lock",
 };
 
-/// The operator of a hub.
-pub fn controller(settings: Settings, metrics: Metrics) -> Controller {
+/// The operator of a hub. `namespace`: of the operator itself.
+pub fn controller(settings: Settings, namespace: String, metrics: Metrics) -> Controller {
     Controller::new(NAMES, metrics, move || {
-        (Operator::new(settings.clone()), kinds::watched())
+        (Operator::new(settings.clone()), kinds::watched(&namespace))
     })
 }

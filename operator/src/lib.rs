@@ -16,3 +16,4 @@ pub mod cluster;
 pub mod hub;
 mod settle;
 mod sight;
+mod tls;

@@ -159,7 +159,9 @@ impl Components {
             controllers.push(component(berth_addons::controller(settings, metrics)));
         }
         if let Some(operator) = selection.operator {
-            controllers.push(component(operator.controller(&api, common).await?));
+            let namespace = hub.namespace.clone();
+            let controller = operator.controller(&api, namespace, common).await?;
+            controllers.push(component(controller));
         }
         Ok(Self {
             port,

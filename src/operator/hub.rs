@@ -94,6 +94,7 @@ impl Args {
                 replicas: replicas.filter(|it| *it > 0),
                 sync_labels: self.enable_sync_labels,
                 purge: !self.skip_remove_crds,
+                tls: None,
             }),
         }
     }

@@ -28,6 +28,19 @@ Signals: the first SIGTERM or SIGINT releases the Lease and stops the process; t
 After the loss of the Lease, it exits with code 0.";
 
 #[derive(Debug, clap::Args)]
+#[command(
+    mut_arg("kubeconfig", |arg| arg.help(
+        "Kubeconfig of the cluster [default: the files of $KUBECONFIG, else the cluster that this runs in]",
+    )),
+    mut_arg("listen", |arg| arg.help(
+        "Address of /healthz, /readyz and /metrics, over TLS; the port may be 'auto' for any free port. The certificate comes from \
+         /var/run/secrets/serving-cert, or else it is self-signed",
+    )),
+    mut_arg("namespace", |arg| arg.help(
+        "Namespace of the operator, with its Lease and the ConfigMap ocm-tls-profile [default: the namespace that this runs in, else \
+         open-cluster-management-hub]",
+    )),
+)]
 pub(super) struct Args {
     #[command(flatten)]
     manager: ManagerArgs,
@@ -91,6 +104,7 @@ impl Args {
                 replicas: replicas.filter(|it| *it > 0),
                 sync_labels: self.enable_sync_labels,
                 has_addon_namespace: !self.disable_default_addon_namespace,
+                tls: None,
             }),
         }
     }

@@ -32,6 +32,7 @@ impl Operator {
     pub(crate) async fn controller(
         self,
         api: &HubApi,
+        namespace: String,
         metrics: Metrics,
     ) -> anyhow::Result<Controller> {
         let image = match self.image {
@@ -42,10 +43,10 @@ impl Operator {
         };
         Ok(match self.installs {
             Installs::Hub(settings) => {
-                hub::controller(hub::Settings { image, ..settings }, metrics)
+                hub::controller(hub::Settings { image, ..settings }, namespace, metrics)
             }
             Installs::Agent(settings) => {
-                cluster::controller(cluster::Settings { image, ..settings }, metrics)
+                cluster::controller(cluster::Settings { image, ..settings }, namespace, metrics)
             }
         })
     }

@@ -20,4 +20,4 @@ mod spec;
 mod versions;
 
 pub use decision::{Decision, Failure};
-pub use spec::Ignored;
+pub use spec::{Ignored, TLS_PROFILE, TlsProfile};

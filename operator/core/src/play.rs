@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use berth_api::plan::{Action, Write};
 use serde_json::{Value, json};
 
-use crate::objects::{Id, Kind};
+use crate::objects::{Id, Kind, MANAGER};
 
 /// An object that is reconciled, and what is stored.
 pub(crate) struct Played {
@@ -47,6 +47,7 @@ impl Played {
             namespace: target.namespace.clone().unwrap_or_default(),
             name: target.name.clone(),
         };
+        let is_applied = matches!(write.action, Action::Apply { .. });
         match write.action {
             // As a merge, which removes nothing.
             Action::Apply { body, .. } | Action::Patch { body, .. } => {
@@ -67,6 +68,11 @@ impl Played {
             other => panic!("{other:?}"),
         }
         if let Some(stored) = self.store.get_mut(&id) {
+            if is_applied {
+                stored["metadata"]["managedFields"] = json!([{
+                    "manager": MANAGER, "operation": "Apply", "fieldsV1": {"f:metadata": {}},
+                }]);
+            }
             stored["metadata"]["resourceVersion"] = version;
         }
     }

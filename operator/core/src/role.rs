@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::cluster;
 use crate::hub::RECONCILED;
 use crate::objects::{Id, Kind};
+use crate::spec::TLS_PROFILE;
 
 /// The names of the accounts. Those of their roles are made of them.
 const OF_HUB: &str = "berth-operator";
@@ -90,6 +91,7 @@ fn own(lease: &str) -> Vec<Value> {
         ),
         // The image of what it installs is that of its own pod.
         rule("", &["pods"], &["get"]),
+        named("", "configmaps", &[TLS_PROFILE], &["get", "list", "watch"]),
     ]
 }
 

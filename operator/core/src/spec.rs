@@ -30,9 +30,43 @@ pub struct Ignored {
     pub unsupported: Vec<String>,
 }
 
+/// The ConfigMap with the TLS settings of all components, in the operator's namespace. OCM's operators read it, too.
+pub const TLS_PROFILE: &str = "ocm-tls-profile";
+
+/// What is in the ConfigMap [`TLS_PROFILE`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TlsProfile {
+    /// `minTLSVersion`, or empty.
+    pub min_version: String,
+    /// `cipherSuites`, separated by commas, or empty.
+    pub cipher_suites: String,
+    /// Why components could not start with it: then it is ignored.
+    pub mistake: Option<String>,
+}
+
 // === impl Ignored ===
 
 impl Ignored {
+    /// Returns the flags of a TLS profile, and notes one that cannot be used.
+    pub(crate) fn tls(&mut self, profile: Option<&TlsProfile>) -> Vec<String> {
+        let Some(profile) = profile else {
+            return Vec::new();
+        };
+        if let Some(mistake) = &profile.mistake {
+            self.unsupported
+                .push(format!("ConfigMap {TLS_PROFILE}: {mistake}"));
+            return Vec::new();
+        }
+        let flags = [
+            ("tls-min-version", &profile.min_version),
+            ("tls-cipher-suites", &profile.cipher_suites),
+        ];
+        let flags = flags.into_iter().filter(|(_, value)| !value.is_empty());
+        flags
+            .map(|(name, value)| format!("--{name}={value}"))
+            .collect()
+    }
+
     /// Returns the gates of this field that have an effect, each with whether it is on, and notes the others.
     pub(crate) fn gates<'g>(
         &mut self,

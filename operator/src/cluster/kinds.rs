@@ -4,6 +4,7 @@ use std::sync::LazyLock;
 
 use berth_api::GroupVersionResource;
 use berth_api::operator::Klusterlet;
+use berth_operator_core::TlsProfile;
 use berth_operator_core::cluster::{AppliedWork, shared};
 use berth_operator_core::names::CREATED_BY_KLUSTERLET;
 use berth_operator_core::objects::{self, Id, Stored};
@@ -11,6 +12,7 @@ use berth_reconcile::{RowOf, Watched};
 use serde::Deserialize;
 
 use super::world::Operator;
+use crate::tls;
 
 /// A kind that is watched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -25,6 +27,8 @@ pub(super) enum Kind {
     Secret(usize),
     /// AppliedManifestWorks, while a Klusterlet is being deleted.
     Work,
+    /// The TLS settings.
+    Tls,
 }
 
 /// What is read of an object.
@@ -34,6 +38,7 @@ pub(super) enum Fact {
     /// Only that it changed: its content is read when it is used.
     Secret,
     Work(Box<AppliedWork>),
+    Tls(TlsProfile),
 }
 
 /// The kinds of what is written for one Klusterlet.
@@ -57,13 +62,17 @@ pub(super) const SECRETS: [&str; 2] = ["bootstrap-hub-kubeconfig", "hub-kubeconf
 const ROWS: [&str; 2] = ["bootstrap-secrets", "hub-secrets"];
 
 /// The table of kinds. Every cluster serves them but for Klusterlets, whose definition may come later.
-pub(super) fn watched() -> Vec<RowOf<Operator>> {
+/// `namespace`: of the operator.
+pub(super) fn watched(namespace: &str) -> Vec<RowOf<Operator>> {
     let klusterlets =
         GroupVersionResource::new("operator.open-cluster-management.io", "v1", "klusterlets");
     let klusterlets = Watched::new("klusterlets", klusterlets, |item| {
         Ok(Fact::Klusterlet(Box::new(item.parse()?)))
     });
-    let mut rows = vec![(Kind::Klusterlet, klusterlets.optional())];
+    let mut rows = vec![
+        (Kind::Klusterlet, klusterlets.optional()),
+        (Kind::Tls, tls::row(namespace, Fact::Tls)),
+    ];
     for (place, (row, name)) in ROWS.into_iter().zip(SECRETS).enumerate() {
         let secrets = GroupVersionResource::new("", "v1", "secrets");
         let secrets = Watched::new(row, secrets, |_| Ok(Fact::Secret));

@@ -78,7 +78,7 @@ impl Operator {
         let own = OWN.into_iter().map(Kind::Object);
         let shared = (0..SHARED.len()).map(Kind::Shared);
         let mut kinds = own.chain(shared).chain([Kind::Klusterlet]);
-        kinds.all(|it| self.sight.is_listed(&it))
+        kinds.all(|it| self.sight.is_listed(&it)) && self.sight.is_known(&Kind::Tls)
     }
 
     /// The Klusterlet, if it can be read.
@@ -258,6 +258,7 @@ impl World for Operator {
                 self.works.insert(it.name.clone(), *work);
                 return;
             }
+            (_, Fact::Tls(profile)) => self.settings.tls = Some(profile),
             _ => return,
         }
         self.wake(wakes);
@@ -287,6 +288,7 @@ impl World for Operator {
             Kind::Work => {
                 self.works.remove(name);
             }
+            Kind::Tls => self.settings.tls = None,
         }
         self.wake(wakes);
     }
@@ -308,8 +310,13 @@ impl World for Operator {
     }
 
     fn lost_sight(&mut self, kind: Kind, error: &WatchError, _: Now, wakes: &mut Wake<Self>) {
-        // Without the definition there are none.
-        if kind == Kind::Work && error.code == 404 && self.sight.missing(kind) {
+        // Without the definition there are no works; and TLS settings need not be there.
+        let is_missing = match kind {
+            Kind::Work => error.code == 404,
+            Kind::Tls => matches!(error.code, 403 | 404),
+            _ => false,
+        };
+        if is_missing && self.sight.missing(kind) {
             self.wake(wakes);
         }
         if kind == Kind::Klusterlet && error.code == 404 {

@@ -3,11 +3,13 @@
 use berth_api::GroupVersionResource;
 use berth_api::operator::ClusterManager;
 use berth_manifests::{HUB_NAMESPACE, files};
+use berth_operator_core::TlsProfile;
 use berth_operator_core::names::CREATED_BY;
 use berth_operator_core::objects::{self, Stored};
 use berth_reconcile::{RowOf, Watched};
 
 use super::world::Operator;
+use crate::tls;
 
 /// A kind that is watched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -18,6 +20,8 @@ pub(super) enum Kind {
     Node(usize),
     /// What the operator writes.
     Object(objects::Kind),
+    /// The TLS settings.
+    Tls,
 }
 
 /// What is read of an object.
@@ -25,6 +29,7 @@ pub(super) enum Fact {
     Manager(Box<ClusterManager>),
     Node,
     Object(Box<Stored>),
+    Tls(TlsProfile),
 }
 
 /// The labels of nodes of the control plane: of today, and of Kubernetes before 1.24.
@@ -36,8 +41,8 @@ pub(super) const CONTROL_PLANE: [&str; 2] = [
 const NODES: [&str; 2] = ["control-plane-nodes", "master-nodes"];
 
 /// The table of kinds. Every hub serves them but for ClusterManagers, whose definition may come later, and NetworkPolicies. Without the permission to list
-/// nodes, their number is not known.
-pub(super) fn watched() -> Vec<RowOf<Operator>> {
+/// nodes, their number is not known. `namespace`: of the operator.
+pub(super) fn watched(namespace: &str) -> Vec<RowOf<Operator>> {
     let managers = GroupVersionResource::new(
         "operator.open-cluster-management.io",
         "v1",
@@ -46,7 +51,10 @@ pub(super) fn watched() -> Vec<RowOf<Operator>> {
     let managers = Watched::new("clustermanagers", managers, |item| {
         Ok(Fact::Manager(Box::new(item.parse()?)))
     });
-    let mut rows = vec![(Kind::Manager, managers.optional())];
+    let mut rows = vec![
+        (Kind::Manager, managers.optional()),
+        (Kind::Tls, tls::row(namespace, Fact::Tls)),
+    ];
     for (place, (name, label)) in NODES.into_iter().zip(CONTROL_PLANE).enumerate() {
         let nodes = GroupVersionResource::new("", "v1", "nodes");
         let nodes = Watched::new(name, nodes, |_| Ok(Fact::Node));

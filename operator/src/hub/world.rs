@@ -46,11 +46,11 @@ impl Operator {
         }
     }
 
-    /// Returns whether everything has been seen that decides. Nodes and NetworkPolicies need not be there.
+    /// Returns whether everything has been seen that decides. Nodes, NetworkPolicies and TLS settings need not be there.
     fn is_ready(&self) -> bool {
         let objects = objects::Kind::ALL.into_iter().map(Kind::Object);
         let nodes = (0..CONTROL_PLANE.len()).map(Kind::Node);
-        let mut kinds = objects.chain(nodes);
+        let mut kinds = objects.chain(nodes).chain([Kind::Tls]);
         self.sight.is_listed(&Kind::Manager) && kinds.all(|it| self.sight.is_known(&it))
     }
 
@@ -144,6 +144,7 @@ impl World for Operator {
                 self.stored
                     .insert(id(kind, &it.namespace, &it.name), *stored);
             }
+            (_, Fact::Tls(profile)) => self.settings.tls = Some(profile),
             _ => return,
         }
         self.wake(wakes);
@@ -163,6 +164,7 @@ impl World for Operator {
             Kind::Object(kind) => {
                 self.stored.remove(&id(kind, namespace, name));
             }
+            Kind::Tls => self.settings.tls = None,
         }
         self.wake(wakes);
     }
@@ -186,7 +188,7 @@ impl World for Operator {
     fn lost_sight(&mut self, kind: Kind, error: &WatchError, _: Now, wakes: &mut Wake<Self>) {
         let may_miss = matches!(
             kind,
-            Kind::Node(_) | Kind::Object(objects::Kind::NetworkPolicy)
+            Kind::Node(_) | Kind::Tls | Kind::Object(objects::Kind::NetworkPolicy)
         );
         if may_miss && matches!(error.code, 403 | 404) && self.sight.missing(kind) {
             self.wake(wakes);

@@ -54,7 +54,10 @@ const MAY_USE: [(&str, &[&str]); 27] = [
     ),
     ("work/hub", &["work/replicas", "rollout", "kit/*"]),
     ("addons", &["addons/core", "rollout", "kit/*"]),
-    ("operator", &["operator/core", "manifests", "kit/*"]),
+    (
+        "operator",
+        &["operator/core", "manifests", "certs", "kit/*"],
+    ),
 ];
 
 /// What people type. The binary, `src`, may use all that ships.

@@ -7,7 +7,7 @@ use berth_api::operator::{
 use berth_manifests::values::AgentValues;
 use serde_json::Value;
 
-use crate::spec::{Gate, Ignored, as_map, image, labels, resources};
+use crate::spec::{Gate, Ignored, TlsProfile, as_map, image, labels, resources};
 
 /// The namespace of a Klusterlet that names none.
 const NAMESPACE: &str = "open-cluster-management-agent";
@@ -23,6 +23,8 @@ pub struct Settings {
     pub sync_labels: bool,
     /// Make the namespace of add-ons that name no other.
     pub has_addon_namespace: bool,
+    /// The TLS settings of the agents.
+    pub tls: Option<TlsProfile>,
 }
 
 /// What a Klusterlet asks for.
@@ -98,6 +100,8 @@ pub fn choice(klusterlet: &Klusterlet, settings: &Settings) -> Choice {
     if let Some(work) = &spec.work_configuration {
         choice.work(work);
     }
+    let tls = choice.ignored.tls(settings.tls.as_ref());
+    choice.values.agent.extra_args.extend(tls);
     choice
 }
 

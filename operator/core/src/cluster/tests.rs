@@ -27,6 +27,7 @@ fn settings() -> Settings {
         replicas: None,
         sync_labels: false,
         has_addon_namespace: true,
+        tls: None,
     }
 }
 

@@ -9,7 +9,7 @@ use berth_api::operator::{
 use berth_manifests::values::HubValues;
 use serde_json::Value;
 
-use crate::spec::{Gate, Ignored, as_map, image, labels, resources};
+use crate::spec::{Gate, Ignored, TlsProfile, as_map, image, labels, resources};
 
 /// The settings of an operator.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,6 +22,8 @@ pub struct Settings {
     pub sync_labels: bool,
     /// Delete the CustomResourceDefinitions with a ClusterManager, as OCM's operator does.
     pub purge: bool,
+    /// The TLS settings of the components.
+    pub tls: Option<TlsProfile>,
 }
 
 /// What a ClusterManager asks for.
@@ -68,7 +70,7 @@ pub fn choice(manager: &ClusterManager, nodes: usize, settings: &Settings) -> Ch
         ..Choice::default()
     };
     if settings.sync_labels {
-        choice.values.common_labels = labels(&manager.metadata);
+        choice.labels(labels(&manager.metadata));
     }
     choice.gates_of(
         "registrationConfiguration",
@@ -100,6 +102,10 @@ pub fn choice(manager: &ClusterManager, nodes: usize, settings: &Settings) -> Ch
     );
     choice.registration(manager);
     choice.elsewhere(manager);
+    let tls = choice.ignored.tls(settings.tls.as_ref());
+    for pods in [&mut choice.values.gate, &mut choice.values.controller] {
+        pods.extra_args.extend(tls.iter().cloned());
+    }
     if let Some(placement) = &spec.node_placement {
         for pods in [&mut choice.values.gate, &mut choice.values.controller] {
             pods.node_selector = placement.node_selector.clone();
@@ -158,6 +164,17 @@ fn of_add_ons(name: &str) -> Option<Gate> {
 // === impl Choice ===
 
 impl Choice {
+    /// Labels of all objects, also of those that the controller makes.
+    fn labels(&mut self, labels: BTreeMap<String, String>) {
+        let pairs = labels.iter().map(|(key, value)| format!("{key}={value}"));
+        let pairs = pairs.collect::<Vec<_>>().join(",");
+        if !pairs.is_empty() {
+            let args = &mut self.values.controller.extra_args;
+            args.push(format!("--labels={pairs}"));
+        }
+        self.values.common_labels = labels;
+    }
+
     fn gates_of(
         &mut self,
         field: &str,
@@ -226,7 +243,10 @@ impl Choice {
         });
         let users = &registration.auto_approve_users;
         if accepts {
-            identities.extend(users.iter().cloned());
+            // As OCM's controller, which takes its older list if the newer one is empty.
+            if identities.is_empty() {
+                identities.extend(users.iter().cloned());
+            }
             identities.sort();
             identities.dedup();
             self.values.auto_approval.users = identities;

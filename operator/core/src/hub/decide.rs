@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use berth_api::Now;
 use berth_api::operator::{ClusterManager, ClusterManagerMode};
 use berth_api::plan::Write;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::choice::{Choice, Settings, choice};
 use super::definitions::{bundle, converts_elsewhere, definition, with_bundle};
@@ -160,15 +160,25 @@ pub(super) fn deployment<'a>(
 /// The writes of the first step that is not done. `is_ready`: the Deployments run, and the authority of the gate is known.
 fn due(facts: &Facts<'_>, objects: &Objects, is_ready: bool) -> Vec<Write> {
     let subject = subject(facts.manager);
+    let is_namespace = |it: &&Value| it["kind"] == "Namespace";
+    let namespaces: Vec<_> = objects.foundation.iter().filter(is_namespace).collect();
+    let definitions = objects.definitions.iter().collect();
+    let (foundation, workloads) = (&objects.foundation, &objects.workloads);
     for step in [
-        &objects.definitions,
-        &objects.foundation,
-        &objects.workloads,
+        definitions,
+        namespaces,
+        foundation.iter().collect(),
+        workloads.iter().collect(),
     ] {
         let writes = subject.due(facts.stored, step);
         if !writes.is_empty() {
             return writes;
         }
+    }
+    // What a switch turned off goes at once: a NetworkPolicy may be what keeps the pods from running.
+    let writes = unwanted(facts, objects, Stored::is_applied);
+    if !writes.is_empty() {
+        return writes;
     }
     // The certificate keeper, a part of the controller, publishes the authority before the gate gets its certificate. What has been written
     // once is put back at any time.
@@ -180,17 +190,21 @@ fn due(facts: &Facts<'_>, objects: &Objects, is_ready: bool) -> Vec<Write> {
     if !writes.is_empty() || !is_ready || converts_elsewhere(facts.stored) {
         return writes;
     }
-    unwanted(facts, objects)
+    unwanted(facts, objects, |_| true)
 }
 
 /// The objects with the label of this ClusterManager that it does not ask for: of OCM's operator, or of a switch that was turned off.
-fn unwanted(facts: &Facts<'_>, objects: &Objects) -> Vec<Write> {
+fn unwanted(
+    facts: &Facts<'_>,
+    objects: &Objects,
+    is_meant: impl Fn(&Stored) -> bool,
+) -> Vec<Write> {
     let wanted: BTreeSet<Id> = objects.ids().collect();
     let subject = subject(facts.manager);
     let mut gone = subject.own(facts.stored, |id| {
         id.kind.is_pruned() && !wanted.contains(id)
     });
-    gone.retain(|(_, stored)| !stored.is_deleting);
+    gone.retain(|(_, stored)| !stored.is_deleting && is_meant(stored));
     // Webhook configurations before the servers that they name.
     let (guards, others): (Vec<_>, Vec<_>) =
         gone.into_iter().partition(|(id, _)| id.kind.is_guard());

@@ -37,6 +37,7 @@ pub(super) fn settings() -> Settings {
         replicas: None,
         sync_labels: false,
         purge: false,
+        tls: None,
     }
 }
 

@@ -227,3 +227,20 @@ fn labels_are_copied_if_the_operator_is_told_to() {
         assert_eq!(labels["open-cluster-management.io/x"], Value::Null);
     }
 }
+
+#[test]
+fn tls_settings_are_those_of_the_agent() {
+    let mut play = Play::new(json!({}));
+    play.settings.tls = Some(crate::TlsProfile {
+        min_version: "VersionTLS13".to_owned(),
+        cipher_suites: "A,B".to_owned(),
+        mistake: None,
+    });
+    play.settle();
+    let args = play.args("klusterlet-registration-agent");
+    let tls: Vec<_> = args.iter().filter(|it| it.starts_with("--tls")).collect();
+    assert_eq!(
+        tls,
+        ["--tls-min-version=VersionTLS13", "--tls-cipher-suites=A,B"]
+    );
+}

@@ -96,18 +96,23 @@ fn feature_gates_reach_whom_they_concern() {
 
 #[test]
 fn nobody_is_accepted_automatically_without_the_feature_gate() {
-    let registration = |gate: &str| {
+    let registration = |gate: &str, identities: &[&str]| {
         chosen(json!({"registrationConfiguration": {
             "autoApproveUsers": ["u"],
-            "registrationDrivers": [{"authType": "csr", "csr": {"autoApprovedIdentities": ["v", "u"]}}],
+            "registrationDrivers": [{"authType": "csr", "csr": {"autoApprovedIdentities": identities}}],
             "featureGates": [{"feature": "ManagedClusterAutoApproval", "mode": gate}],
         }}))
     };
-    assert_eq!(
-        registration("Enable").values.auto_approval.users,
-        ["u", "v"]
-    );
-    let choice = registration("Disable");
+    let users = |identities: &[&str]| {
+        registration("Enable", identities)
+            .values
+            .auto_approval
+            .users
+    };
+    assert_eq!(users(&[]), ["u"]);
+    // As with OCM: not those of the older list.
+    assert_eq!(users(&["v"]), ["v"]);
+    let choice = registration("Disable", &["v"]);
     assert!(choice.values.auto_approval.users.is_empty());
     assert!(choice.ignored.unsupported[0].contains("ManagedClusterAutoApproval"));
 }
@@ -277,4 +282,45 @@ fn ports_that_are_none_stay_those_of_the_manifests() {
         "mode": "Default", "default": {"registrationWebhookConfiguration": {"bindConfiguration": bind}},
     }}));
     assert_eq!(choice.ports, Ports::default());
+}
+
+#[test]
+fn labels_are_those_of_what_the_controller_makes_too() {
+    let mut play = Play::new(json!({}));
+    play.object["metadata"]["labels"] =
+        json!({"team": "fleet", "a": "b", "app": "x", "open-cluster-management.io/x": "y"});
+    let mut settings = settings();
+    let args = |settings: &Settings| {
+        choice(&play.manager(), 3, settings)
+            .values
+            .controller
+            .extra_args
+    };
+    assert_eq!(args(&settings), [""; 0]);
+    settings.sync_labels = true;
+    assert_eq!(args(&settings), ["--labels=a=b,team=fleet"]);
+}
+
+#[test]
+fn tls_settings_are_those_of_both_components() {
+    let mut settings = settings();
+    settings.tls = Some(crate::TlsProfile {
+        min_version: "VersionTLS13".to_owned(),
+        ..crate::TlsProfile::default()
+    });
+    let manager = Play::new(json!({})).manager();
+    let chosen = choice(&manager, 3, &settings);
+    for pods in [&chosen.values.gate, &chosen.values.controller] {
+        assert_eq!(pods.extra_args, ["--tls-min-version=VersionTLS13"]);
+    }
+    settings.tls = settings.tls.map(|it| crate::TlsProfile {
+        mistake: Some("no".to_owned()),
+        ..it
+    });
+    let chosen = choice(&manager, 3, &settings);
+    assert_eq!(chosen.values.gate.extra_args, [""; 0]);
+    assert_eq!(
+        chosen.ignored.unsupported,
+        ["ConfigMap ocm-tls-profile: no"]
+    );
 }

@@ -25,7 +25,8 @@ fn the_parts_of_a_hub_come_one_after_the_other_and_webhooks_last() {
         [
             "clustermanagers",
             "customresourcedefinitions",
-            "clusterrolebindings clusterroles namespaces poddisruptionbudgets rolebindings roles secrets serviceaccounts services",
+            "namespaces",
+            "clusterrolebindings clusterroles poddisruptionbudgets rolebindings roles secrets serviceaccounts services",
             "deployments",
             "clustermanagers",
         ],
@@ -285,6 +286,38 @@ fn webhooks_are_put_back_while_a_replica_is_missing() {
     assert_eq!(
         play.said("Progressing"),
         pair("True", "ClusterManagerDeploymentRolling")
+    );
+}
+
+/// A policy may be what keeps the pods from running.
+#[test]
+fn what_a_switch_turned_off_goes_at_once() {
+    let gates = |mode: &str| {
+        let gate = |name: &str| json!({"feature": name, "mode": mode});
+        json!({"featureGates": [gate("NetworkPolicies"), gate("ClusterProfile")]})
+    };
+    let mut play = Play::new(json!({"registrationConfiguration": gates("Enable")}));
+    play.settle();
+    assert!(play.count(Kind::NetworkPolicy) > 0);
+    let roles = play.count(Kind::ClusterRole);
+    play.object["spec"]["registrationConfiguration"] = gates("Disable");
+    play.settle();
+    assert_eq!(play.count(Kind::NetworkPolicy), 0);
+    assert_eq!(play.count(Kind::ClusterRole), roles - 1);
+    assert_eq!(play.count(Kind::ValidatingWebhooks), 0, "nothing runs yet");
+}
+
+#[test]
+fn the_namespace_comes_before_what_is_in_it() {
+    let mut play = Play::new(json!({}));
+    let steps = play.settle();
+    let namespace = "apply namespaces open-cluster-management-hub".to_owned();
+    let at = steps.iter().position(|it| it.contains(&namespace)).unwrap();
+    assert_eq!(steps[at].len(), 1, "{:?}", steps[at]);
+    assert!(
+        steps[at + 1]
+            .iter()
+            .any(|it| it.starts_with("apply rolebindings"))
     );
 }
 
