@@ -15,6 +15,7 @@ mod clusteradm;
 pub(crate) mod hub;
 pub(crate) mod kubeconfig;
 pub(crate) mod objects;
+mod operator;
 pub(crate) mod place;
 pub(crate) mod running;
 mod signature;
@@ -65,7 +66,7 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
         true => None,
         false => {
             let cluster = HubConnection::of_cluster(&args.cluster).await?;
-            place::check(&cluster, name).await?;
+            place::check(&cluster, name, args.operator).await?;
             Some(cluster)
         }
     };
@@ -78,7 +79,10 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if args.output_values {
         return show_values(args, &agent);
     }
-    let objects = agent.objects()?;
+    let objects = match args.operator {
+        true => operator::objects(&agent, args.agent.configuration())?,
+        false => agent.objects()?,
+    };
     if let Some(path) = &args.output_file {
         files::write_private("--output-file", path, &yaml(&objects)?)?;
         writeln!(
@@ -136,6 +140,12 @@ async fn try_to_install(
                 writeln!(io::stdout(), "{} {}{suffix}", title(object), applied.word())?;
             }
             Ok(None) => writeln!(io::stdout(), "{}{suffix}", unchecked(object))?,
+            // The definition comes with the operator.
+            Err(CommandError::NoHub { .. }) if place::is_klusterlet(object) => writeln!(
+                io::stdout(),
+                "{} not checked: its CustomResourceDefinition does not exist yet{suffix}",
+                title(object)
+            )?,
             Err(failure) => {
                 let line = format!("Error: {}: {failure}", title(object));
                 writeln!(io::stderr(), "{}", Lines(&line))?;

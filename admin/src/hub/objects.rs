@@ -291,7 +291,8 @@ impl<'a> Place<'a> {
 }
 
 /// The kinds of Berth's manifests, and their resources; and configs of add-ons.
-const RESOURCES: [(&str, &str); 24] = [
+const RESOURCES: [(&str, &str); 25] = [
+    ("Klusterlet", "klusterlets"),
     ("Namespace", "namespaces"),
     ("ServiceAccount", "serviceaccounts"),
     ("ConfigMap", "configmaps"),

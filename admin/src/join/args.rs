@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 
 use berth_api::names;
+use serde_json::{Map, Value, json};
 
 use super::clusteradm;
 use super::hub::checked_url;
@@ -12,6 +13,13 @@ use super::waiting::Until;
 use crate::accept::fingerprint::Fingerprint;
 use crate::flags::DryRunArgs;
 use crate::hub::{ClusterArgs, Wait, wait};
+
+/// The feature gates of the work agent.
+const OF_WORKS: [&str; 3] = [
+    "ExecutorImpersonation",
+    "ExecutorValidatingCaches",
+    "RawFeedbackJsonString",
+];
 
 /// The prefix of the annotations that an agent may set on its ManagedCluster.
 const ANNOTATIONS: &str = "agent.open-cluster-management.io/";
@@ -51,6 +59,9 @@ Examples:
 
   # For a GitOps tool
   berth join ... --output-manifests --output-file agent.yaml
+
+  # By an operator, and a Klusterlet
+  berth join ... --operator
 
   # With Helm
   berth join ... --output-values --include-token | helm install berth-agent charts/berth-agent \\
@@ -98,6 +109,10 @@ pub struct Args {
     /// them
     #[arg(long, value_name = "FILE")]
     pub(super) output_file: Option<PathBuf>,
+    /// Install an operator (manifests/operator/klusterlet), and the Klusterlet by which it installs the agent and keeps it: for GitOps and
+    /// tools that read Klusterlets. The operator's account has all rights on this cluster
+    #[arg(long, conflicts_with = "output_values")]
+    pub(super) operator: bool,
     /// Take over fields that another client has changed
     #[arg(long)]
     pub(super) force_conflicts: bool,
@@ -199,6 +214,43 @@ impl AgentArgs {
             (None, Some(host), None) => Some(registry(host)),
             (None, None, _) => None,
         }
+    }
+
+    /// Returns the registrationConfiguration and the workConfiguration of a Klusterlet.
+    pub(super) fn configuration(&self) -> [Value; 2] {
+        let gates = self.feature_gates.iter().flat_map(|it| it.split(','));
+        let gates = gates.filter_map(|it| it.split_once('='));
+        let (of_works, others): (Vec<_>, Vec<_>) =
+            gates.partition(|(name, _)| OF_WORKS.contains(&name.trim()));
+        let listed = |gates: Vec<(&str, &str)>| -> Vec<Value> {
+            let gates = gates.into_iter().map(|(name, on)| {
+                let mode = match on.trim() {
+                    "true" => "Enable",
+                    _ => "Disable",
+                };
+                json!({"feature": name.trim(), "mode": mode})
+            });
+            gates.collect()
+        };
+        let mut registration = json!({});
+        let annotations = self.klusterlet_annotation.iter();
+        let annotations = annotations.filter_map(|it| it.split_once('='));
+        let annotations: Map<String, Value> = annotations
+            .map(|(key, value)| (key.to_owned(), json!(value)))
+            .collect();
+        if !annotations.is_empty() {
+            registration["clusterAnnotations"] = Value::Object(annotations);
+        }
+        if let Some(seconds) = self.client_cert_expiration_seconds {
+            registration["clientCertExpirationSeconds"] = json!(seconds);
+        }
+        let mut work = json!({});
+        for (configuration, gates) in [(&mut registration, others), (&mut work, of_works)] {
+            if !gates.is_empty() {
+                configuration["featureGates"] = json!(listed(gates));
+            }
+        }
+        [registration, work]
     }
 
     /// Returns flags for the agent.

@@ -55,7 +55,7 @@ impl Agent<'_> {
         values
     }
 
-    fn secret(&self) -> Result<Value, CommandError> {
+    pub(super) fn secret(&self) -> Result<Value, CommandError> {
         let text = kubeconfig_text(self.kubeconfig)?;
         Ok(json!({
             "apiVersion": "v1",

@@ -1,21 +1,33 @@
 //! The managed cluster: whether the agent can be installed there, and its installation.
 
+use std::time::Duration;
+
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Namespace, Secret};
 use serde_json::Value;
+use tokio::time::Instant;
 
 use super::objects::{DEPLOYMENT, HUB_SECRET, NAMESPACE, cluster_of, image_in};
+use super::operator::KLUSTERLET;
 use crate::failure::CommandError;
 use crate::hub::{Applied, HubConnection};
 
-/// The path of the Klusterlets of OCM's operator.
+/// How long an API server may take to serve Klusterlets once they are defined, and the pause between two attempts.
+const SERVED_WITHIN: Duration = Duration::from_secs(30);
+const PERIOD: Duration = Duration::from_millis(200);
+
+/// The path of Klusterlets.
 const KLUSTERLETS: &str = "/apis/operator.open-cluster-management.io/v1/klusterlets?limit=1";
 
 /// Checks that no other agent and no other registration is in the way.
 ///
 /// # Errors
 /// The cluster has joined under another name, an operator runs an agent, or the namespace is being deleted.
-pub(super) async fn check(cluster: &HubConnection, name: &str) -> Result<(), CommandError> {
+pub(super) async fn check(
+    cluster: &HubConnection,
+    name: &str,
+    operator: bool,
+) -> Result<(), CommandError> {
     let refused = |why: String| Err(CommandError::Refused(why));
     let namespace = cluster.get_value::<Namespace>(None, NAMESPACE).await?;
     if namespace.is_some_and(|it| !it["metadata"]["deletionTimestamp"].is_null()) {
@@ -23,7 +35,13 @@ pub(super) async fn check(cluster: &HubConnection, name: &str) -> Result<(), Com
             "namespace {NAMESPACE} is being deleted on the managed cluster; wait: kubectl wait --for=delete namespace/{NAMESPACE}"
         ));
     }
-    if let Some(klusterlet) = klusterlet(cluster).await? {
+    if operator && image(cluster).await?.is_some() {
+        return refused(
+            "an agent runs here without an operator; remove it first: berth unjoin".to_owned(),
+        );
+    }
+    let klusterlet = klusterlet(cluster).await?;
+    if let Some(klusterlet) = klusterlet.filter(|it| !operator || it != KLUSTERLET) {
         return refused(format!(
             "an operator runs the agent of this cluster (Klusterlet {klusterlet}); remove it first: kubectl delete klusterlet {klusterlet}"
         ));
@@ -65,8 +83,19 @@ pub(super) async fn install(
     if is_shared(object) && cluster.exists(object).await? {
         return Ok(Applied::Unchanged);
     }
-    let applied = cluster.apply(object, force || is_named(object)).await;
-    applied.map_err(with_remedy)
+    let deadline = Instant::now() + SERVED_WITHIN;
+    loop {
+        let applied = cluster.apply(object, force || is_named(object)).await;
+        match applied {
+            // Its CustomResourceDefinition was created a moment ago.
+            Err(CommandError::NoHub { .. })
+                if is_klusterlet(object) && Instant::now() < deadline =>
+            {
+                tokio::time::sleep(PERIOD).await;
+            }
+            applied => return applied.map_err(with_remedy),
+        }
+    }
 }
 
 /// Returns what [`install`] would do, as the API server decides it, or None if the object's namespace does not exist yet.
@@ -83,6 +112,11 @@ pub(super) async fn try_to_install(
     }
     let tried = cluster.try_to_apply(object, force || is_named(object));
     tried.await.map_err(with_remedy)
+}
+
+/// Returns true for a Klusterlet, whose kind an API server may serve only a moment after its definition was created.
+pub(super) fn is_klusterlet(object: &Value) -> bool {
+    object["kind"] == "Klusterlet"
 }
 
 /// Returns true if others may depend on the object.

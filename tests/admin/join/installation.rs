@@ -378,3 +378,73 @@ async fn a_name_that_is_being_deleted_on_the_hub_cannot_be_taken() {
     let release = json!({"metadata": {"finalizers": null}});
     house.admin.merge(&path, &release).await.unwrap();
 }
+
+#[tokio::test]
+async fn an_operator_is_installed_with_the_klusterlet_that_it_carries_out() {
+    let house = House::shared().await;
+    let Some(managed) = Managed::new().await else {
+        return;
+    };
+    let (printed, name) = (Printed::of(&house).await, cluster_name());
+    let line = printed.command(&name);
+    let flags = "--feature-gates ClusterProperty=true,RawFeedbackJsonString=true --klusterlet-annotation a=b";
+    let with_operator = format!("{line} --operator {flags}");
+    let output = managed
+        .types(&format!("{with_operator} --dry-run=server"))
+        .await;
+    let klusterlet = "klusterlet/klusterlet not checked: its CustomResourceDefinition does not exist yet (server dry run)\n";
+    assert!(output.ok().ends_with(klusterlet), "{output:?}");
+
+    let output = managed.types(&with_operator).await;
+    for object in [
+        "deployment/berth-klusterlet-operator created\n",
+        "secret/bootstrap-hub-kubeconfig created\n",
+        "klusterlet/klusterlet created\n",
+    ] {
+        assert!(output.ok().contains(object), "{object}: {output:?}");
+    }
+    let path = "/apis/operator.open-cluster-management.io/v1/klusterlets/klusterlet";
+    let klusterlet = managed.admin.get(path).await.unwrap();
+    let spec = &klusterlet.ok()["spec"];
+    assert_eq!(spec["clusterName"], *name);
+    let gate = |name: &str| json!([{"feature": name, "mode": "Enable"}]);
+    let registration = &spec["registrationConfiguration"];
+    assert_eq!(registration["featureGates"], gate("ClusterProperty"));
+    let annotations = json!({"agent.open-cluster-management.io/a": "b"});
+    assert_eq!(registration["clusterAnnotations"], annotations);
+    assert_eq!(
+        spec["workConfiguration"]["featureGates"],
+        gate("RawFeedbackJsonString")
+    );
+    let deployment =
+        "/apis/apps/v1/namespaces/open-cluster-management/deployments/berth-klusterlet-operator";
+    let deployment = managed.admin.get(deployment).await.unwrap();
+    let container = &deployment.ok()["spec"]["template"]["spec"]["containers"][0];
+    assert_eq!(container["image"], crate::join::IMAGE);
+    assert!(managed.get("serviceaccounts/berth-agent").await.is_null());
+
+    // Again, and as an agent alone.
+    let output = managed.types(&with_operator).await;
+    assert!(
+        output.ok().contains("klusterlet/klusterlet unchanged\n"),
+        "{output:?}"
+    );
+    let output = managed.types(&line).await;
+    let refusal = "remove it first: kubectl delete klusterlet klusterlet\n";
+    assert!(output.failed().ends_with(refusal), "{output:?}");
+
+    // Nobody carries it out here.
+    managed.admin.delete(path).await.unwrap().ok();
+    let output = managed.types(&line).await;
+    assert!(
+        output.ok().contains("deployment/berth-agent created\n"),
+        "{output:?}"
+    );
+    let output = managed.types(&with_operator).await;
+    let refusal = "Error: an agent runs here without an operator; remove it first: berth unjoin\n";
+    assert!(output.failed().ends_with(refusal), "{output:?}");
+    let output = managed.types("berth unjoin --force").await;
+    output.ok();
+    let definition = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/klusterlets.operator.open-cluster-management.io";
+    managed.admin.delete(definition).await.unwrap().ok();
+}
