@@ -16,6 +16,7 @@ mod conversion;
 mod facts;
 pub(crate) mod init;
 mod keep;
+mod operator;
 mod preview;
 mod purge;
 mod refusals;

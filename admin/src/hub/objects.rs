@@ -1,11 +1,18 @@
 //! Objects of several kinds, as manifests contain them: applied, read and deleted by their kind and name.
 
+use std::time::Duration;
+
 use berth_api::path::object_path;
 use berth_hub::{APPLY_PATCH, Answer, Call, CallError, METADATA, optional};
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use super::{DryRun, HubConnection};
 use crate::failure::CommandError;
+
+/// How long an API server may take to serve what a CustomResourceDefinition defines, and the pause between two attempts.
+const SERVED_WITHIN: Duration = Duration::from_secs(30);
+const PERIOD: Duration = Duration::from_millis(200);
 
 /// The field manager of what is applied.
 pub(crate) const MANAGER: &str = "berth";
@@ -54,6 +61,26 @@ impl HubConnection {
             Some(before) if after == Some(&before) => Applied::Unchanged,
             Some(_) => Applied::Configured,
         })
+    }
+
+    /// As [`Self::apply`], of an object whose CustomResourceDefinition may have been created a moment ago.
+    ///
+    /// # Errors
+    /// As [`Self::apply`].
+    pub(crate) async fn apply_once_served(
+        &self,
+        object: &Value,
+        force: bool,
+    ) -> Result<Applied, CommandError> {
+        let deadline = Instant::now() + SERVED_WITHIN;
+        loop {
+            match self.apply(object, force).await {
+                Err(CommandError::NoHub { .. }) if Instant::now() < deadline => {
+                    tokio::time::sleep(PERIOD).await;
+                }
+                applied => return applied,
+            }
+        }
     }
 
     /// Returns the object as it would be stored if it was applied. Nothing is written.
@@ -291,7 +318,8 @@ impl<'a> Place<'a> {
 }
 
 /// The kinds of Berth's manifests, and their resources; and configs of add-ons.
-const RESOURCES: [(&str, &str); 25] = [
+const RESOURCES: [(&str, &str); 26] = [
+    ("ClusterManager", "clustermanagers"),
     ("Klusterlet", "klusterlets"),
     ("Namespace", "namespaces"),
     ("ServiceAccount", "serviceaccounts"),

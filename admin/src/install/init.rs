@@ -5,13 +5,14 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::bail;
-use berth_hub::server_address;
+use berth_hub::{ServerAddress, server_address};
 use berth_manifests::values::Console;
 use berth_manifests::{HUB_NAMESPACE, Mode};
 use berth_rules::display::Lines;
 use serde_json::json;
 
 use super::ModeFlag;
+use super::operator::{self, Operator};
 use super::steps::Installation;
 use super::values::{self, Chosen};
 use crate::bootstrap::{self, Wanted};
@@ -19,6 +20,7 @@ use crate::failure::CommandError;
 use crate::files;
 use crate::flags::DryRunArgs;
 use crate::hub::{DryRun, HubArgs, HubConnection, Wait, wait};
+use crate::image;
 use crate::join::hub::checked_url;
 use crate::join::objects::yaml;
 
@@ -60,6 +62,9 @@ Examples:
   # With values of the chart: replicas, resources, images of a mirror, feature gates
   berth init --values values.yaml
 
+  # By an operator, and a ClusterManager
+  berth init --operator
+
   # For a GitOps tool: nothing is installed
   berth init --output-manifests > berth.yaml")]
 pub struct Args {
@@ -77,6 +82,10 @@ pub struct Args {
     /// Install the console in a pod, too: console.enabled of --values
     #[arg(long)]
     console: bool,
+    /// Install an operator (manifests/operator), and a ClusterManager by which it installs the hub and keeps it: for GitOps and tools that read
+    /// ClusterManagers. What differs from the defaults is set in the ClusterManager
+    #[arg(long, conflicts_with_all = ["mode", "values", "console"])]
+    operator: bool,
     /// Wait until everything is available, and the gate decides; --wait=false waits for nothing
     #[arg(long, value_name = "true|false", num_args = 0..=1, require_equals = true, default_value = "true", default_missing_value = "true", hide_default_value = true, hide_possible_values = true)]
     wait: bool,
@@ -121,6 +130,9 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
         writeln!(io::stderr(), "Warning: {warning}")?;
     }
     let flag = args.foreign.image(args.image.as_deref());
+    if args.operator {
+        return with_operator(args, flag.as_deref()).await;
+    }
     let mode = args.mode.map(Mode::from);
     let given = values::read(&args.values)?;
     if flag.is_some() && given.as_ref().is_some_and(values::name_an_image) {
@@ -167,17 +179,66 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if let Some(console) = chosen.console() {
         writeln!(io::stdout(), "\n{}", Lines(&how_to_open(console)))?;
     }
+    how_to_join(args, &hub, &address, chosen.named_image()).await
+}
+
+/// Installs an operator, and the hub by it.
+async fn with_operator(args: &Args, flag: Option<&str>) -> anyhow::Result<ExitCode> {
+    if !args.foreign.values()?.is_empty() {
+        bail!(CommandError::Config(
+            "--operator: set feature gates and who is accepted automatically in the ClusterManager (docs/operator.md)".to_owned()
+        ));
+    }
+    let image = image::of(flag)?;
+    let objects = operator::objects(&image);
+    if args.output_manifests {
+        io::stdout().write_all(yaml(&objects)?.as_bytes())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let address = server_address(&args.hub.access())
+        .map_err(|error| CommandError::Config(error.to_string()))?;
+    let hub = HubConnection::of(&args.hub).await?;
+    let installed = Operator {
+        hub: &hub,
+        force: args.force_conflicts,
+    };
+    installed.check().await?;
+    if args.dry_run.mode != DryRun::None {
+        installed.show(&objects, args.dry_run.mode).await?;
+        writeln!(io::stderr(), "Nothing was changed.")?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    installed.apply(&objects).await?;
+    let state = match args.wait {
+        true => {
+            installed.wait(args.timeout.0).await?;
+            "The hub is ready."
+        }
+        false => "Everything is applied. 'berth get clustermanagers' says how far the operator is.",
+    };
+    writeln!(io::stdout(), "{state}")?;
+    let named = (Some(image.as_str()) != image::OF_THIS_RELEASE).then_some(&*image);
+    how_to_join(args, &hub, &address, named).await
+}
+
+/// Creates a token, and prints how a cluster joins. `image`: if it is not that of this release.
+async fn how_to_join(
+    args: &Args,
+    hub: &HubConnection,
+    address: &ServerAddress,
+    image: Option<&str>,
+) -> anyhow::Result<ExitCode> {
     if args.no_token {
         return Ok(ExitCode::SUCCESS);
     }
     let wanted = Wanted {
         use_bootstrap_token: args.use_bootstrap_token,
         hub_apiserver: args.hub_apiserver.as_deref(),
-        image: chosen.named_image(),
+        image,
         ..Wanted::default()
     };
-    bootstrap::create_account(&hub, DryRun::None).await?;
-    let (command, expires) = bootstrap::issue(&hub, &address, wanted).await?;
+    bootstrap::create_account(hub, DryRun::None).await?;
+    let (command, expires) = bootstrap::issue(hub, address, wanted).await?;
     if let Some(path) = &args.output_join_command_file {
         files::write_private("--output-join-command-file", path, &command.line())?;
     }

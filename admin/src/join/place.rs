@@ -1,20 +1,13 @@
 //! The managed cluster: whether the agent can be installed there, and its installation.
 
-use std::time::Duration;
-
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Namespace, Secret};
 use serde_json::Value;
-use tokio::time::Instant;
 
 use super::objects::{DEPLOYMENT, HUB_SECRET, NAMESPACE, cluster_of, image_in};
 use super::operator::KLUSTERLET;
 use crate::failure::CommandError;
 use crate::hub::{Applied, HubConnection};
-
-/// How long an API server may take to serve Klusterlets once they are defined, and the pause between two attempts.
-const SERVED_WITHIN: Duration = Duration::from_secs(30);
-const PERIOD: Duration = Duration::from_millis(200);
 
 /// The path of Klusterlets.
 const KLUSTERLETS: &str = "/apis/operator.open-cluster-management.io/v1/klusterlets?limit=1";
@@ -83,19 +76,12 @@ pub(super) async fn install(
     if is_shared(object) && cluster.exists(object).await? {
         return Ok(Applied::Unchanged);
     }
-    let deadline = Instant::now() + SERVED_WITHIN;
-    loop {
-        let applied = cluster.apply(object, force || is_named(object)).await;
-        match applied {
-            // Its CustomResourceDefinition was created a moment ago.
-            Err(CommandError::NoHub { .. })
-                if is_klusterlet(object) && Instant::now() < deadline =>
-            {
-                tokio::time::sleep(PERIOD).await;
-            }
-            applied => return applied.map_err(with_remedy),
-        }
-    }
+    let force = force || is_named(object);
+    let applied = match is_klusterlet(object) {
+        true => cluster.apply_once_served(object, force).await,
+        false => cluster.apply(object, force).await,
+    };
+    applied.map_err(with_remedy)
 }
 
 /// Returns what [`install`] would do, as the API server decides it, or None if the object's namespace does not exist yet.

@@ -153,3 +153,53 @@ async fn what_the_operator_may_not_write_is_named() {
     strong.await;
     said(admin, ("Applied", "True", "ClusterManagerApplied")).await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_command_installs_an_operator_and_the_hub_by_it() {
+    let mut node = HubNode::start().await.of_operator();
+    let admin = node.admin.clone();
+    let line = ["init", "--operator", "--image", IMAGE, "--no-token"];
+    let shown = admin
+        .berth(&[&line[..], &["--dry-run=server"]].concat())
+        .await;
+    let not_yet = "clustermanager/cluster-manager not checked: its CustomResourceDefinition does not exist yet (server dry run)\n";
+    assert!(shown.ok().ends_with(not_yet), "{shown:?}");
+    let started = admin.berth(&[&line[..], &["--wait=false"]].concat()).await;
+    assert!(
+        started
+            .ok()
+            .contains("clustermanager/cluster-manager created\n"),
+        "{started:?}"
+    );
+    let late = admin
+        .berth(&[&line[..], &["--timeout", "1"]].concat())
+        .await;
+    let says = "waiting for the operator to begin; the operator goes on\n";
+    assert!(late.failed().ends_with(says), "{late:?}");
+
+    let _operator = Operator::start(&node.cluster).await;
+    let waiting = tokio::spawn({
+        let admin = admin.clone();
+        async move { admin.berth(&line).await }
+    });
+    node.runs_the_hub().await;
+    let ready = waiting.await.unwrap();
+    assert!(ready.ok().ends_with("The hub is ready.\n"), "{ready:?}");
+    guarded(&admin).await;
+
+    // A hub without an operator is in the way, and the other way round.
+    let refused = admin.berth(&["init", "--image", IMAGE]).await;
+    assert!(
+        refused
+            .failed()
+            .contains("an operator runs this hub (ClusterManager cluster-manager)"),
+        "{refused:?}"
+    );
+    let refused = admin.berth(&["uninstall", "--yes"]).await;
+    assert!(
+        refused
+            .failed()
+            .contains("kubectl delete clustermanager cluster-manager removes it"),
+        "{refused:?}"
+    );
+}
