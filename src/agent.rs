@@ -18,7 +18,6 @@ use berth_reconcile::Metrics;
 use berth_serve::Turns;
 use futures::FutureExt;
 use prometheus::Registry;
-use tempfile::TempDir;
 use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;
 
@@ -39,11 +38,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 async fn work(args: &Args) -> anyhow::Result<()> {
-    // Outside of a pod the files may go with the process: the Secret has them, too.
-    let folder = TempDir::with_prefix("berth-agent-");
-    let folder = folder.context("no folder for the files of --hub-kubeconfig-dir")?;
     let (tls, tls_warnings) = args.tls.options()?;
-    let settings = args.settings(folder.path())?;
+    let mut settings = args.settings()?;
+    // It goes at the end.
+    let _temporary = settings.temporary.take();
     for warning in tls_warnings
         .iter()
         .chain(&settings.warnings)

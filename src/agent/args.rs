@@ -11,6 +11,7 @@ use berth_agent_core::claims::ClaimSettings;
 use berth_agent_core::cluster::Wish;
 use berth_lease::LeaseParams;
 use jiff::SignedDuration;
+use tempfile::TempDir;
 
 use super::gates::Gates;
 use super::refused::{Refused, WithoutEffect};
@@ -231,6 +232,8 @@ pub(super) struct Given {
     pub(super) parts: Vec<(Part, Option<LeaseParams>)>,
     /// Warnings for the log.
     pub(super) warnings: Vec<String>,
+    /// The folder of the files, if no other is named: it goes with the process.
+    pub(super) temporary: Option<TempDir>,
 }
 
 // === impl Part ===
@@ -254,20 +257,26 @@ impl Args {
         self.command.is_some()
     }
 
-    /// Returns the settings of this process. `temporary`: a folder that goes with the process.
+    /// Returns the settings of this process.
     ///
     /// # Errors
     /// A flag has an invalid value; the message names it.
-    pub(super) fn settings(&self, temporary: &Path) -> anyhow::Result<Given> {
+    pub(super) fn settings(&self) -> anyhow::Result<Given> {
         self.refused.check()?;
         let gates = Gates::parse(&self.feature_gates)?;
         let mut warnings = self.ignored.warnings();
         let bootstraps = self.bootstraps(gates)?;
         let in_pod = pod_namespace();
-        let folder = match (&self.hub_kubeconfig_dir, &in_pod) {
-            (Some(folder), _) => folder.clone(),
-            (None, Some(_)) => PathBuf::from(DEFAULT_FOLDER),
-            (None, None) => temporary.join("hub-kubeconfig"),
+        let (folder, temporary) = match (&self.hub_kubeconfig_dir, &in_pod) {
+            (Some(folder), _) => (folder.clone(), None),
+            (None, Some(_)) => (PathBuf::from(DEFAULT_FOLDER), None),
+            (None, None) => {
+                // Only then: the file system of a pod is read-only. The Secret has the files, too.
+                let temporary = TempDir::with_prefix("berth-agent-");
+                let temporary =
+                    temporary.context("no folder for the files of --hub-kubeconfig-dir")?;
+                (temporary.path().join("hub-kubeconfig"), Some(temporary))
+            }
         };
         let namespace = self.namespace.clone().or(in_pod);
         let namespace = namespace.unwrap_or_else(|| DEFAULT_NAMESPACE.to_owned());
@@ -334,6 +343,7 @@ impl Args {
                 clock: Clock::default(),
             },
             warnings,
+            temporary,
         })
     }
 
@@ -463,14 +473,23 @@ impl Args {
     }
 }
 
-/// The pairs of a flag whose values are `KEY=VALUE`.
+/// The pairs of a flag whose values are `KEY=VALUE`. A part without an equals sign belongs to the value before it, which had a comma.
 fn pairs(flag: &str, values: &[String]) -> anyhow::Result<BTreeMap<String, String>> {
-    let given = values.iter().filter(|it| !it.is_empty());
-    let pairs = given.map(|value| {
-        let (key, value) = value
-            .split_once('=')
-            .with_context(|| format!("{flag}: {value:?} is not of the form KEY=VALUE"))?;
-        Ok((key.to_owned(), value.to_owned()))
-    });
-    pairs.collect()
+    let mut pairs = BTreeMap::new();
+    let mut last: Option<String> = None;
+    for part in values.iter().filter(|it| !it.is_empty()) {
+        match (part.split_once('='), &last) {
+            (Some((key, value)), _) => {
+                pairs.insert(key.to_owned(), value.to_owned());
+                last = Some(key.to_owned());
+            }
+            (None, Some(key)) => {
+                let value: &mut String = pairs.entry(key.clone()).or_default();
+                value.push(',');
+                value.push_str(part);
+            }
+            (None, None) => bail!("{flag}: {part:?} is not of the form KEY=VALUE"),
+        }
+    }
+    Ok(pairs)
 }

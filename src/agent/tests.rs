@@ -18,7 +18,7 @@ struct Command {
 fn given(flags: &[&str]) -> Result<Given, String> {
     let words = ["agent"].iter().chain(flags);
     let command = Command::try_parse_from(words).map_err(|error| error.to_string())?;
-    let given = command.args.settings(Path::new("/tmp/t"));
+    let given = command.args.settings();
     given.map_err(|error| format!("{error:#}"))
 }
 
@@ -42,7 +42,7 @@ fn the_operators_command_line_works() {
         "--feature-gates=ClusterProperty=true",
         "--spoke-external-server-urls=https://a:6443,https://b",
         "--client-cert-expiration-seconds=7200",
-        "--cluster-annotations=agent.open-cluster-management.io/x=y",
+        "--cluster-annotations=agent.open-cluster-management.io/x=y,z",
         "--cluster-labels=a=b,c=d",
         "--kube-api-qps=20",
         "--kube-api-burst=30",
@@ -60,7 +60,11 @@ fn the_operators_command_line_works() {
         [PathBuf::from("/spoke/bootstrap/kubeconfig")]
     );
     assert_eq!(agent.wish.urls, ["https://a:6443", "https://b"]);
-    assert_eq!(agent.wish.annotations.len(), 1);
+    let annotations = [(
+        "agent.open-cluster-management.io/x".to_owned(),
+        "y,z".to_owned(),
+    )];
+    assert_eq!(agent.wish.annotations, annotations.into());
     let labels = [("a", "b"), ("c", "d")].map(|(key, value)| (key.to_owned(), value.to_owned()));
     assert_eq!(agent.wish.labels, labels.into());
     assert_eq!(agent.expiration_seconds, Some(7200));
@@ -208,4 +212,15 @@ fn what_is_wrong_or_not_supported_is_named() {
     ];
     let error = with(&short).unwrap_err();
     assert!(error.contains("60 is less than 600"), "{error}");
+}
+
+/// The file system of a pod is read-only.
+#[test]
+fn a_temporary_folder_is_made_only_if_no_other_is_named() {
+    let named = with(&["--hub-kubeconfig-dir=/spoke/hub-kubeconfig"]).unwrap();
+    assert!(named.temporary.is_none());
+    assert_eq!(named.agent.folder, Path::new("/spoke/hub-kubeconfig"));
+    let unnamed = with(&[]).unwrap();
+    let folder = unnamed.temporary.unwrap();
+    assert_eq!(unnamed.agent.folder, folder.path().join("hub-kubeconfig"));
 }

@@ -44,7 +44,9 @@ impl Agent {
             .args(["--bootstrap-kubeconfig", bootstrap.to_str().unwrap()])
             .args(["--listen", "127.0.0.1:auto", "--log-format", "json"])
             .args(["--disable-leader-election", "--work=false"])
-            .args(flags);
+            .args(flags)
+            // As in a pod, whose file system is read-only.
+            .env("TMPDIR", "/nonexistent");
         command
     }
 
