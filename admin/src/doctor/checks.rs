@@ -7,6 +7,7 @@ mod clusters;
 pub(crate) mod crds;
 pub(super) mod hub;
 mod leftovers;
+mod operator;
 mod policies;
 mod registrations;
 mod requests;
@@ -38,6 +39,7 @@ pub(crate) fn check(facts: &Facts) -> Vec<Finding> {
         clusters::check,
         requests::check,
         addons::check,
+        operator::check,
     ] {
         findings.extend(group(facts));
     }

@@ -157,6 +157,8 @@ pub(crate) struct Facts {
     pub(crate) bindings: Fact<Vec<Item<ManagedClusterSetBinding>>>,
     pub(crate) requests: Fact<Vec<Pending>>,
     pub(crate) addons: Fact<TroubledAddOns>,
+    /// The ClusterManagers and Klusterlets, each with its kind.
+    pub(crate) operated: Fact<Vec<(&'static str, Value)>>,
 }
 
 // === impl Unread ===

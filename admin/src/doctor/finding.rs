@@ -29,6 +29,7 @@ pub(crate) enum Check {
     CertificateRequests,
     UnknownClusters,
     AddOns,
+    Operator,
 }
 
 /// The severity of a finding.
@@ -71,7 +72,7 @@ pub(crate) struct Finding {
 // === impl Check ===
 
 impl Check {
-    pub(crate) const ALL: [Self; 21] = [
+    pub(crate) const ALL: [Self; 22] = [
         Self::Crds,
         Self::Registrations,
         Self::Policies,
@@ -93,6 +94,7 @@ impl Check {
         Self::CertificateRequests,
         Self::UnknownClusters,
         Self::AddOns,
+        Self::Operator,
     ];
 
     /// Returns the name of the check in the output.
@@ -119,6 +121,7 @@ impl Check {
             Self::CertificateRequests => "certificate-requests",
             Self::UnknownClusters => "unknown-clusters",
             Self::AddOns => "add-ons",
+            Self::Operator => "operator",
         }
     }
 
@@ -148,6 +151,7 @@ impl Check {
             Self::CertificateRequests => "no accepted cluster's agent waits for a certificate",
             Self::UnknownClusters => "the agents of all accepted clusters send heartbeats",
             Self::AddOns => "no add-on has failed, or is reported as unavailable",
+            Self::Operator => "the operator, if there is one, reports no trouble",
         }
     }
 

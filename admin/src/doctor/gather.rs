@@ -4,6 +4,7 @@
 
 mod accounts;
 mod addons;
+mod operator;
 mod policies;
 mod registered;
 
@@ -66,6 +67,7 @@ pub(super) async fn gather(
         requests(hub),
         agent_roles(hub),
         addons::troubled(hub),
+        operator::operated(hub),
     );
     let (
         crds,
@@ -83,6 +85,7 @@ pub(super) async fn gather(
         requests,
         agent_roles,
         addons,
+        operated,
     ) = everything;
     registered::of_conversions(hub, &crds, namespace, &mut registrations).await;
     let facts = Facts {
@@ -109,6 +112,7 @@ pub(super) async fn gather(
         bindings,
         requests,
         addons,
+        operated,
     };
     if facts.crds.values().all(|crd| *crd == Ok(None)) {
         return Err(CommandError::NoHub {

@@ -89,7 +89,7 @@ async fn what_is_in_order_is_told_to_those_who_ask() {
     ward.is_sound().await;
     let output = ward.berth("doctor -v").await;
     assert_eq!(output.code, 0, "{output:?}");
-    assert_eq!(output.stdout.matches("ok ").count(), 21, "{output:?}");
+    assert_eq!(output.stdout.matches("ok ").count(), 22, "{output:?}");
     assert!(
         output
             .stdout

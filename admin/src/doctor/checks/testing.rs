@@ -181,6 +181,7 @@ fn read() -> Facts {
         bindings: Ok(Vec::new()),
         requests: Ok(Vec::new()),
         addons: Ok(BTreeMap::new()),
+        operated: Ok(Vec::new()),
     }
 }
 
