@@ -197,7 +197,7 @@ async fn verified(args: &Args, token: &Token) -> anyhow::Result<VerifiedHub> {
 async fn image(args: &Args, cluster: Option<&HubConnection>) -> Result<String, CommandError> {
     let flag = args.agent.image();
     if let (None, Some(cluster)) = (&flag, cluster)
-        && let Some(installed) = place::image(cluster).await?
+        && let Some(installed) = place::image(cluster, args.operator).await?
     {
         return Ok(installed);
     }

@@ -44,7 +44,7 @@ pub(crate) async fn settle<W: Installs>(on: &Handle<W>, name: &str) -> Next {
         };
         if step == MOST_STEPS - REPORTING && decision.is_of_objects {
             // Another client, or a webhook of one, undoes what is written.
-            restless = decision.writes.iter().filter_map(undone).collect();
+            restless = decision.writes.iter().map(undone).collect();
             continue;
         }
         match on.carry_out(decision.writes).await {
@@ -88,10 +88,10 @@ async fn look_up<W: Installs>(on: &Handle<W>, name: &str) -> Result<(), Next> {
 }
 
 /// A write that does not last, as the object reports it.
-fn undone(write: &Write) -> Option<Failure> {
-    let (kind, object) = named(&write.target)?;
+fn undone(write: &Write) -> Failure {
+    let (kind, object) = named(&write.target);
     let message = format!("{object}: another client changes what is written");
-    Some(Failure { kind, message })
+    Failure { kind, message }
 }
 
 /// A failure, as the object reports it. What passes by itself is not reported.
@@ -99,15 +99,22 @@ fn failure(failure: &WriteFailure) -> Option<Failure> {
     if failure.code == 409 {
         return None;
     }
-    let (kind, object) = named(&failure.target)?;
+    let (kind, object) = named(&failure.target);
     let message = format!("{object}: {}", failure.message);
     Some(Failure { kind, message })
 }
 
-fn named(target: &Target) -> Option<(Kind, String)> {
-    let kind = kind_of(target)?;
+/// The kind and the name of an object in messages. Others than those that are installed, such as AppliedManifestWorks, count as what is in
+/// the cluster.
+fn named(target: &Target) -> (Kind, String) {
     let namespace = target.namespace.as_deref().unwrap_or_default();
-    Some((kind, id(kind, namespace, &target.name).shown()))
+    match kind_of(target) {
+        Some(kind) => (kind, id(kind, namespace, &target.name).shown()),
+        None => {
+            let resource = &target.resource.resource;
+            (Kind::ClusterRole, format!("{resource} {}", target.name))
+        }
+    }
 }
 
 /// The kind of what is written; `None` for other objects than operators install.

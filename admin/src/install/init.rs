@@ -189,9 +189,8 @@ async fn with_operator(args: &Args, flag: Option<&str>) -> anyhow::Result<ExitCo
             "--operator: set feature gates and who is accepted automatically in the ClusterManager (docs/operator.md)".to_owned()
         ));
     }
-    let image = image::of(flag)?;
-    let objects = operator::objects(&image);
     if args.output_manifests {
+        let objects = operator::objects(&image::of(flag)?);
         io::stdout().write_all(yaml(&objects)?.as_bytes())?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -203,6 +202,12 @@ async fn with_operator(args: &Args, flag: Option<&str>) -> anyhow::Result<ExitCo
         force: args.force_conflicts,
     };
     installed.check().await?;
+    // That of an operator that runs already is kept.
+    let image = match flag {
+        Some(image) => image.to_owned(),
+        None => image::of(installed.image().await?.as_deref())?,
+    };
+    let objects = operator::objects(&image);
     if args.dry_run.mode != DryRun::None {
         installed.show(&objects, args.dry_run.mode).await?;
         writeln!(io::stderr(), "Nothing was changed.")?;

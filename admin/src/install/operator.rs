@@ -13,6 +13,7 @@ use super::keep::is_ours;
 use crate::doctor::CONTROLLER;
 use crate::failure::CommandError;
 use crate::hub::{DryRun, HubConnection, title, unchecked};
+use crate::join::objects::image_in;
 use crate::progress::Progress;
 
 /// The name of the ClusterManager, which is that of clusteradm.
@@ -26,6 +27,11 @@ const OPERATOR: [Manifest; 5] = [
     files::OPERATOR_ROLE,
     files::OPERATOR,
 ];
+
+/// The namespace of operators, the Deployment of Berth's, and that of OCM's.
+const OPERATORS: &str = "open-cluster-management";
+const BERTHS_OPERATOR: &str = "berth-operator";
+const OCMS_OPERATOR: &str = "cluster-manager";
 
 /// The pause between two looks.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -57,6 +63,11 @@ impl Operator<'_> {
     /// # Errors
     /// There is another ClusterManager, or a hub without an operator.
     pub(super) async fn check(&self) -> Result<(), CommandError> {
+        if self.deployment(OCMS_OPERATOR).await?.is_some() {
+            return Err(CommandError::Refused(format!(
+                "OCM's operator is installed here, and carries out ClusterManagers: remove Deployment {OPERATORS}/{OCMS_OPERATOR} first (docs/operator.md)"
+            )));
+        }
         if let Some(name) = cluster_manager(self.hub).await?.filter(|it| it != MANAGER) {
             return Err(CommandError::Refused(format!(
                 "this hub has the ClusterManager {name}: an operator carries it out already"
@@ -70,6 +81,21 @@ impl Operator<'_> {
             )),
             false => Ok(()),
         }
+    }
+
+    /// Returns the image of an operator that is already installed.
+    ///
+    /// # Errors
+    /// Its Deployment cannot be read.
+    pub(super) async fn image(&self) -> Result<Option<String>, CommandError> {
+        let found = self.deployment(BERTHS_OPERATOR).await?;
+        Ok(found.as_ref().and_then(image_in).map(str::to_owned))
+    }
+
+    async fn deployment(&self, name: &str) -> Result<Option<Value>, CommandError> {
+        self.hub
+            .get_value::<Deployment>(Some(OPERATORS), name)
+            .await
     }
 
     /// Shows what would be done; with [`DryRun::Server`] as the API server decides about each object.
@@ -103,7 +129,13 @@ impl Operator<'_> {
     /// The API server refuses an object.
     pub(super) async fn apply(&self, objects: &[Value]) -> anyhow::Result<()> {
         for object in objects {
-            let applied = self.hub.apply_once_served(object, self.force).await?;
+            let applied = self.hub.apply_once_served(object, self.force).await;
+            let applied = applied.map_err(|failure| match failure.is_conflict() {
+                true => CommandError::Refused(format!(
+                    "{failure}; --force-conflicts takes these fields over"
+                )),
+                false => failure,
+            })?;
             writeln!(io::stdout(), "{} {}", title(object), applied.word())?;
         }
         Ok(())
@@ -147,7 +179,9 @@ fn missing(manager: &Value) -> Option<String> {
         let mut all = conditions.into_iter().flatten();
         all.find(|it| it["type"] == type_)
     };
-    let Some(applied) = condition("Applied") else {
+    let generation = &manager["metadata"]["generation"];
+    let applied = condition("Applied").filter(|it| it["observedGeneration"] == *generation);
+    let Some(applied) = applied else {
         return Some("the operator to begin".to_owned());
     };
     let message = |it: &Value| it["message"].as_str().unwrap_or_default().to_owned();
@@ -165,8 +199,8 @@ mod tests {
     #[test]
     fn a_hub_is_there_when_all_is_applied_and_nothing_progresses() {
         let manager = |applied: &str, progressing: &str| {
-            json!({"status": {"conditions": [
-                {"type": "Applied", "status": applied, "message": "a"},
+            json!({"metadata": {"generation": 2}, "status": {"conditions": [
+                {"type": "Applied", "status": applied, "message": "a", "observedGeneration": 2},
                 {"type": "Progressing", "status": progressing, "message": "p"},
             ]}})
         };

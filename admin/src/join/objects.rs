@@ -79,7 +79,7 @@ pub(super) fn kubeconfig_text(kubeconfig: &Value) -> Result<String, CommandError
 const CLUSTER_NAME_FLAG: &str = "--cluster-name=";
 
 /// Returns the image in the agent's Deployment.
-pub(super) fn image_in(deployment: &Value) -> Option<&str> {
+pub(crate) fn image_in(deployment: &Value) -> Option<&str> {
     deployment["spec"]["template"]["spec"]["containers"][0]["image"].as_str()
 }
 

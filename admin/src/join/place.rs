@@ -9,6 +9,11 @@ use super::operator::KLUSTERLET;
 use crate::failure::CommandError;
 use crate::hub::{Applied, HubConnection};
 
+/// The namespace of operators, the Deployment of Berth's, and that of OCM's.
+const OPERATORS: &str = "open-cluster-management";
+const OPERATOR: &str = "berth-klusterlet-operator";
+const OCMS_OPERATOR: &str = "klusterlet";
+
 /// The path of Klusterlets.
 const KLUSTERLETS: &str = "/apis/operator.open-cluster-management.io/v1/klusterlets?limit=1";
 
@@ -28,10 +33,19 @@ pub(super) async fn check(
             "namespace {NAMESPACE} is being deleted on the managed cluster; wait: kubectl wait --for=delete namespace/{NAMESPACE}"
         ));
     }
-    if operator && image(cluster).await?.is_some() {
+    if operator && deployment(cluster, NAMESPACE, DEPLOYMENT).await?.is_some() {
         return refused(
             "an agent runs here without an operator; remove it first: berth unjoin".to_owned(),
         );
+    }
+    if operator
+        && deployment(cluster, OPERATORS, OCMS_OPERATOR)
+            .await?
+            .is_some()
+    {
+        return refused(format!(
+            "OCM's operator is installed here, and carries out Klusterlets: remove Deployment {OPERATORS}/{OCMS_OPERATOR} first (docs/klusterlet.md)"
+        ));
     }
     let klusterlet = klusterlet(cluster).await?;
     if let Some(klusterlet) = klusterlet.filter(|it| !operator || it != KLUSTERLET) {
@@ -56,11 +70,24 @@ pub(crate) async fn klusterlet(cluster: &HubConnection) -> Result<Option<String>
     cluster.first_name(KLUSTERLETS).await
 }
 
-/// Returns the image of an agent that is already installed.
-pub(super) async fn image(cluster: &HubConnection) -> Result<Option<String>, CommandError> {
-    let within = Some(NAMESPACE);
-    let deployment = cluster.get_value::<Deployment>(within, DEPLOYMENT).await?;
-    Ok(deployment.as_ref().and_then(image_in).map(str::to_owned))
+/// Returns the image of an agent that is already installed, or of its operator.
+pub(super) async fn image(
+    cluster: &HubConnection,
+    operator: bool,
+) -> Result<Option<String>, CommandError> {
+    let found = match operator {
+        true => deployment(cluster, OPERATORS, OPERATOR).await?,
+        false => deployment(cluster, NAMESPACE, DEPLOYMENT).await?,
+    };
+    Ok(found.as_ref().and_then(image_in).map(str::to_owned))
+}
+
+async fn deployment(
+    cluster: &HubConnection,
+    namespace: &str,
+    name: &str,
+) -> Result<Option<Value>, CommandError> {
+    cluster.get_value::<Deployment>(Some(namespace), name).await
 }
 
 /// Installs an object. A CustomResourceDefinition or a Namespace that exists stays as it is: others may depend on it, and `unjoin`

@@ -7,9 +7,9 @@
 //!
 //! # Guarantees
 //! - Nothing is written that is as it should be: see [`objects`](crate::objects).
-//! - Only objects with the label of this Klusterlet are deleted, and its namespaces, by the label that OCM's operator gives them, too.
+//! - Only objects with the label of this Klusterlet are deleted, in namespaces of Open Cluster Management.
 //! - What ManifestWorks made stays when a Klusterlet is deleted, unless it says otherwise.
-//! - Of several Klusterlets with the same namespace only the oldest has an agent: they would share its credentials.
+//! - Of several Klusterlets with the same namespace only the one that made it has an agent: they would share its credentials.
 
 mod choice;
 mod connection;
@@ -23,7 +23,7 @@ mod status;
 pub use choice::{Choice, Settings, choice, namespace};
 pub use connection::{Check, Connection, Right, of_bootstrap, of_hub};
 pub use credentials::{Credentials, Unusable, credentials};
-pub use decide::{asked_for, can_have_an_agent, decide};
+pub use decide::{asked_for, can_have_an_agent, decide, report_failures};
 pub use facts::{AppliedWork, Facts};
 pub use render::{ADDON_NAMESPACE, Objects, Renderer, everything, shared};
 

@@ -22,7 +22,7 @@ mod render;
 mod status;
 
 pub use choice::{Choice, Ports, Settings, choice};
-pub use decide::{Facts, asked_for, can_have_a_hub, decide};
+pub use decide::{Facts, asked_for, can_have_a_hub, decide, report_failures};
 pub use render::{Objects, Renderer, deployments};
 
 /// The group and the resource of ClusterManagers.

@@ -10,6 +10,9 @@ pub const CREATED_BY: &str = "open-cluster-management.io/created-by-clustermanag
 /// The finalizer of a Klusterlet.
 pub const KLUSTERLET_FINALIZER: &str = "operator.open-cluster-management.io/klusterlet-cleanup";
 
+/// The finalizer of a Klusterlet whose agent OCM's operator has installed from another cluster.
+pub const HOSTED_FINALIZER: &str = "operator.open-cluster-management.io/klusterlet-hosted-cleanup";
+
 /// The label of what an operator wrote for a Klusterlet: its name.
 pub const CREATED_BY_KLUSTERLET: &str = "open-cluster-management.io/created-by-klusterlet";
 

@@ -76,7 +76,7 @@ pub(super) fn watched(namespace: &str) -> Vec<RowOf<Operator>> {
     for (place, (row, name)) in ROWS.into_iter().zip(SECRETS).enumerate() {
         let secrets = GroupVersionResource::new("", "v1", "secrets");
         let secrets = Watched::new(row, secrets, |_| Ok(Fact::Secret));
-        rows.push((Kind::Secret(place), secrets.named(name)));
+        rows.push((Kind::Secret(place), secrets.named(name).optional()));
     }
     for kind in OWN {
         let row = objects_of(kind).labelled(CREATED_BY_KLUSTERLET);
@@ -89,12 +89,14 @@ pub(super) fn watched(namespace: &str) -> Vec<RowOf<Operator>> {
 }
 
 fn objects_of(kind: objects::Kind) -> Watched<Fact> {
-    Watched::new(kind.name(), kind.resource(), |item| {
+    let row = Watched::new(kind.name(), kind.resource(), |item| {
         Ok(Fact::Object(Box::new(Stored::read(
             item.json,
             CREATED_BY_KLUSTERLET,
         )?)))
-    })
+    });
+    // Optional for the kit: the world says what it waits for.
+    row.optional()
 }
 
 /// The row of AppliedManifestWorks, which a cluster need not serve.
@@ -142,6 +144,22 @@ impl From<WorkObject> for AppliedWork {
             finalizers: metadata.finalizers.unwrap_or_default(),
             is_deleting: metadata.deletion_timestamp.is_some(),
             agent: spec.agent,
+        }
+    }
+}
+
+// === impl Kind ===
+
+impl Kind {
+    /// The name of its row.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Klusterlet => "klusterlets",
+            Self::Object(kind) => kind.name(),
+            Self::Shared(place) => SHARED.get(place).map_or("", |it| it.kind.name()),
+            Self::Secret(place) => ROWS.get(place).copied().unwrap_or_default(),
+            Self::Work => "appliedmanifestworks",
+            Self::Tls => "tls-profile",
         }
     }
 }

@@ -11,7 +11,7 @@ use berth_api::operator::Klusterlet;
 use berth_api::plan::{Plan, Write};
 use berth_operator_core::cluster::{
     AppliedWork, Connection, Facts, RECONCILER, Renderer, Settings, asked_for, can_have_an_agent,
-    choice, decide, namespace,
+    choice, decide, namespace, report_failures,
 };
 use berth_operator_core::objects::{self, Id, Stored};
 use berth_operator_core::{Decision, Failure};
@@ -23,9 +23,12 @@ use super::kinds::{Fact, Kind, OWN, SECRETS, SHARED, works};
 use crate::settle::{Installs, id, kind_of, settle};
 use crate::sight::Sight;
 
-/// When a connection that does not work is looked at again, at first and at last. It changes without a sign: on the hub.
-const AGAIN: Duration = Duration::from_secs(30);
-const AGAIN_AT_LAST: Duration = Duration::from_secs(480);
+/// When a connection that does not work is looked at again, in seconds. It changes without a sign, on the hub: soon after the agent has got its
+/// certificate, as a rule.
+const AGAIN: [u64; 7] = [2, 5, 10, 30, 60, 120, 480];
+
+/// When one that works is looked at again.
+const WHILE_IT_WORKS: Duration = Duration::from_secs(1800);
 
 /// What is worked on.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -53,8 +56,8 @@ pub(super) struct Operator {
 struct Looked {
     asked: Asked,
     connection: Connection,
-    /// How often it did not work in a row.
-    times: u32,
+    /// How often it did not work in a row. `None`: something has changed since.
+    times: Option<usize>,
 }
 
 // === impl Operator ===
@@ -75,10 +78,7 @@ impl Operator {
 
     /// Returns whether everything has been seen that decides.
     fn is_ready(&self) -> bool {
-        let own = OWN.into_iter().map(Kind::Object);
-        let shared = (0..SHARED.len()).map(Kind::Shared);
-        let mut kinds = own.chain(shared).chain([Kind::Klusterlet]);
-        kinds.all(|it| self.sight.is_listed(&it)) && self.sight.is_known(&Kind::Tls)
+        self.sight.is_listed(&Kind::Klusterlet) && needed().all(|it| self.sight.is_known(&it))
     }
 
     /// The Klusterlet, if it can be read.
@@ -89,17 +89,52 @@ impl Operator {
 
     /// What decides about a Klusterlet; `None` while that is not known.
     fn facts<'a>(&'a self, name: &str, failures: &'a [Failure]) -> Option<Facts<'a>> {
-        let klusterlet = self.klusterlet(name).filter(|_| self.is_ready())?;
+        let klusterlet = self.klusterlet(name)?;
         Some(Facts {
             klusterlet,
-            elder: elder(&self.klusterlets, klusterlet),
-            has_others: self.klusterlets.len() > 1,
+            elder: self.holder(klusterlet),
+            has_others: self.has_others(name),
             stored: &self.stored,
             works: self.sight.is_known(&Kind::Work).then_some(&self.works),
-            connection: self.connections.get(name).map(|it| &it.connection),
+            connection: self.connection(name),
             settings: &self.settings,
             failures,
         })
+    }
+
+    /// What was seen of the connection, if it is that of the agent as it is now.
+    fn connection(&self, name: &str) -> Option<&Connection> {
+        let looked = self.connections.get(name)?;
+        let is_of_now = self.asked(name).as_ref() == Some(&looked.asked);
+        is_of_now.then_some(&looked.connection)
+    }
+
+    /// Returns whether there are other Klusterlets, also such as cannot be read.
+    fn has_others(&self, name: &str) -> bool {
+        let mut all = self.klusterlets.keys().chain(&self.unreadable);
+        all.any(|it| it != name)
+    }
+
+    /// Another Klusterlet that has the namespace of this one: it made the namespace, or if none did it is older.
+    fn holder(&self, klusterlet: &Klusterlet) -> Option<&str> {
+        let place = namespace(klusterlet);
+        let is_able = |it: &&Klusterlet| can_have_an_agent(it) && namespace(it) == place;
+        let maker = self.stored.get(&id(objects::Kind::Namespace, "", place));
+        let maker = maker.and_then(|it| it.created_by.as_deref());
+        let maker = maker.and_then(|it| self.klusterlets.get(it));
+        let oldest = || {
+            let able = self.klusterlets.values().filter(is_able);
+            able.min_by_key(|it| age(it))
+        };
+        let holder = maker.filter(is_able).or_else(oldest)?;
+        let name = holder.metadata.name.as_deref();
+        name.filter(|_| holder.metadata.name != klusterlet.metadata.name)
+    }
+
+    /// What is to be looked at of all connections.
+    fn all_asked(&self) -> BTreeMap<String, Option<Asked>> {
+        let names = self.klusterlets.keys();
+        names.map(|it| (it.clone(), self.asked(it))).collect()
     }
 
     /// What is to be looked at of the connection of a Klusterlet; `None` if it has no agent.
@@ -108,7 +143,7 @@ impl Operator {
         let metadata = &klusterlet.metadata;
         let has_agent = metadata.deletion_timestamp.is_none()
             && can_have_an_agent(klusterlet)
-            && elder(&self.klusterlets, klusterlet).is_none();
+            && self.holder(klusterlet).is_none();
         has_agent.then(|| Asked {
             namespace: namespace(klusterlet).to_owned(),
             cluster: klusterlet.spec.cluster_name.clone(),
@@ -122,20 +157,24 @@ impl Operator {
     }
 
     /// Notes what was seen of a connection, and returns when to look again.
-    fn looked(&mut self, name: &str, asked: Asked, connection: Connection) -> Option<Duration> {
+    fn looked(&mut self, name: &str, asked: Asked, connection: Connection) -> Duration {
         let before = self.connections.remove(name);
-        let times = before.filter(|it| it.asked == asked);
-        let times = times.map_or(0, |it| it.times.saturating_add(1));
+        let before = before.filter(|it| it.asked == asked);
+        let times = before.and_then(|it| it.times);
+        let times = times
+            .map_or(0, |it| it.saturating_add(1))
+            .min(AGAIN.len() - 1);
         let is_functional = connection.is_functional();
         let looked = Looked {
             asked,
             connection,
-            times,
+            times: Some(times),
         };
         self.connections.insert(name.to_owned(), looked);
-        (!is_functional).then(|| {
-            let wait = AGAIN.saturating_mul(1 << times.min(8));
-            spread(wait.min(AGAIN_AT_LAST))
+        spread(if is_functional {
+            WHILE_IT_WORKS
+        } else {
+            Duration::from_secs(AGAIN[times])
         })
     }
 
@@ -148,11 +187,25 @@ impl Operator {
         wakes.extend(self.klusterlets.keys().cloned().map(Key::Klusterlet));
     }
 
-    fn wake_connections(&mut self, wakes: &mut Wake<Self>) {
-        for looked in self.connections.values_mut() {
-            looked.times = 0;
+    /// Wakes the connections whose question has changed.
+    fn wake_asked(&self, before: &BTreeMap<String, Option<Asked>>, wakes: &mut Wake<Self>) {
+        for (name, asked) in self.all_asked() {
+            if before.get(&name) != Some(&asked) {
+                wakes.wake(Key::Connection(name));
+            }
         }
-        wakes.extend(self.klusterlets.keys().cloned().map(Key::Connection));
+    }
+
+    /// Wakes the connections of the agents in a namespace, where a Secret changed.
+    fn wake_connections(&mut self, of: &str, wakes: &mut Wake<Self>) {
+        let all = self.klusterlets.iter();
+        let of_namespace = all.filter(|(_, it)| namespace(it) == of);
+        for (name, _) in of_namespace {
+            if let Some(looked) = self.connections.get_mut(name) {
+                looked.times = None;
+            }
+            wakes.wake(Key::Connection(name.clone()));
+        }
     }
 }
 
@@ -164,22 +217,18 @@ fn spread(wait: Duration) -> Duration {
     wait + Duration::from_millis(RandomState::new().hash_one(0) % millis)
 }
 
-/// The Klusterlet with the same namespace that came before this one, by the time and then by the name, of those that can have an agent.
-fn elder<'a>(
-    klusterlets: &'a BTreeMap<String, Klusterlet>,
-    klusterlet: &Klusterlet,
-) -> Option<&'a str> {
-    let age = |it: &Klusterlet| {
-        let created = it.metadata.creation_timestamp.as_ref();
-        (created.map(|it| it.0), it.metadata.name.clone())
-    };
-    let place = namespace(klusterlet);
-    let able = klusterlets.values().filter(|it| can_have_an_agent(it));
-    let oldest = able
-        .filter(|it| namespace(it) == place)
-        .min_by_key(|it| age(it))?;
-    let name = oldest.metadata.name.as_deref();
-    name.filter(|_| age(oldest) < age(klusterlet))
+/// What must be known before anything is decided.
+fn needed() -> impl Iterator<Item = Kind> {
+    let own = OWN.into_iter().map(Kind::Object);
+    let shared = (0..SHARED.len()).map(Kind::Shared);
+    let secrets = (0..SECRETS.len()).map(Kind::Secret);
+    own.chain(shared).chain(secrets).chain([Kind::Tls])
+}
+
+/// Which of two Klusterlets was first: by the time, and then by the name.
+fn age(it: &Klusterlet) -> impl Ord + use<> {
+    let created = it.metadata.creation_timestamp.as_ref();
+    (created.map(|it| it.0), it.metadata.name.clone())
 }
 
 /// The place among what Klusterlets share.
@@ -189,6 +238,15 @@ fn place_of(id: &Id) -> Option<usize> {
 
 impl Installs for Operator {
     fn due(&mut self, name: &str, failures: &[Failure], now: Now) -> Decision {
+        if !self.is_ready() {
+            let forbidden = self.sight.failures();
+            let facts = self
+                .facts(name, &forbidden)
+                .filter(|_| !forbidden.is_empty());
+            return facts
+                .map(|it| report_failures(&it, now))
+                .unwrap_or_default();
+        }
         let mut renderer = mem::take(&mut self.renderer);
         let facts = self.facts(name, failures);
         let decision = facts.map(|it| decide(&it, &mut renderer, now));
@@ -197,6 +255,9 @@ impl Installs for Operator {
     }
 
     fn unknown(&mut self, name: &str) -> Vec<Id> {
+        if !self.is_ready() {
+            return Vec::new();
+        }
         let mut renderer = mem::take(&mut self.renderer);
         let facts = self.facts(name, &[]);
         let ids = facts.map(|it| asked_for(&it, &mut renderer));
@@ -234,12 +295,10 @@ impl World for Operator {
     fn apply(&mut self, kind: Kind, it: &Meta, fact: Fact, _: Report, wakes: &mut Wake<Self>) {
         match (kind, fact) {
             (_, Fact::Klusterlet(klusterlet)) => {
-                let before = self.asked(&it.name);
+                let before = self.all_asked();
                 self.unreadable.remove(&it.name);
                 self.klusterlets.insert(it.name.clone(), *klusterlet);
-                if before != self.asked(&it.name) {
-                    wakes.wake(Key::Connection(it.name.clone()));
-                }
+                self.wake_asked(&before, wakes);
             }
             (Kind::Object(kind), Fact::Object(stored)) => {
                 let id = id(kind, &it.namespace, &it.name);
@@ -253,7 +312,7 @@ impl World for Operator {
                     self.stored.insert(id.clone(), *stored);
                 }
             }
-            (_, Fact::Secret) => return self.wake_connections(wakes),
+            (_, Fact::Secret) => return self.wake_connections(&it.namespace, wakes),
             (_, Fact::Work(work)) => {
                 self.works.insert(it.name.clone(), *work);
                 return;
@@ -264,17 +323,19 @@ impl World for Operator {
         self.wake(wakes);
     }
 
-    fn gone(&mut self, kind: Kind, namespace: &str, name: &str, wakes: &mut Wake<Self>) {
+    fn gone(&mut self, kind: Kind, space: &str, name: &str, wakes: &mut Wake<Self>) {
         match kind {
             Kind::Klusterlet => {
+                let before = self.all_asked();
                 self.unreadable.remove(name);
                 self.klusterlets.remove(name);
                 self.connections.remove(name);
-                // The next one in its namespace.
-                self.wake_connections(wakes);
+                // The next one in its namespace; and nobody may need AppliedManifestWorks any more.
+                self.wake_asked(&before, wakes);
+                wakes.wake(Key::Klusterlet(name.to_owned()));
             }
             Kind::Object(kind) => {
-                let id = id(kind, namespace, name);
+                let id = id(kind, space, name);
                 if place_of(&id).is_none() {
                     self.stored.remove(&id);
                 }
@@ -284,7 +345,7 @@ impl World for Operator {
                     self.stored.remove(id);
                 }
             }
-            Kind::Secret(_) => return self.wake_connections(wakes),
+            Kind::Secret(_) => return self.wake_connections(space, wakes),
             Kind::Work => {
                 self.works.remove(name);
             }
@@ -304,7 +365,9 @@ impl World for Operator {
     }
 
     fn listed(&mut self, kind: Kind, _: Now, wakes: &mut Wake<Self>) {
-        if self.sight.listed(kind) {
+        // A watch that ends may report once more.
+        let is_over = kind == Kind::Work && !self.sight.is_watched(&kind);
+        if !is_over && self.sight.listed(kind, kind.name()) {
             self.wake(wakes);
         }
     }
@@ -312,11 +375,16 @@ impl World for Operator {
     fn lost_sight(&mut self, kind: Kind, error: &WatchError, _: Now, wakes: &mut Wake<Self>) {
         // Without the definition there are no works; and TLS settings need not be there.
         let is_missing = match kind {
-            Kind::Work => error.code == 404,
+            Kind::Work => error.code == 404 && self.sight.is_watched(&kind),
             Kind::Tls => matches!(error.code, 403 | 404),
             _ => false,
         };
-        if is_missing && self.sight.missing(kind) {
+        let is_news = match error.code {
+            _ if is_missing => self.sight.missing(kind),
+            403 => self.sight.forbidden(kind.name(), error),
+            _ => false,
+        };
+        if is_news {
             self.wake(wakes);
         }
         if kind == Kind::Klusterlet && error.code == 404 {
@@ -355,6 +423,11 @@ impl World for Operator {
         }
     }
 
+    fn unprimed(&self) -> Vec<&'static str> {
+        let unknown = needed().filter(|it| !self.sight.is_known(it));
+        unknown.map(Kind::name).collect()
+    }
+
     fn begun(_: &Arc<Handle<Self>>) {
         tracing::info!(
             version = env!("CARGO_PKG_VERSION"),
@@ -391,7 +464,7 @@ async fn connection(on: &Handle<Operator>, name: &str) -> Next {
             return None;
         }
         wakes.wake(Key::Klusterlet(name.to_owned()));
-        world.looked(name, asked, connection)
+        Some(world.looked(name, asked, connection))
     });
     Next::Settled {
         again: wait.map(|wait| now().instant + wait),

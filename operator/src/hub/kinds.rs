@@ -61,15 +61,15 @@ pub(super) fn watched(namespace: &str) -> Vec<RowOf<Operator>> {
         rows.push((Kind::Node(place), nodes.labelled(label).optional()));
     }
     for kind in objects::Kind::ALL {
+        // Optional for the kit: the world says what it waits for.
         let row = Watched::new(kind.name(), kind.resource(), |item| {
             Ok(Fact::Object(Box::new(Stored::read(item.json, CREATED_BY)?)))
-        });
+        })
+        .optional();
         let row = match kind {
             // The operator may read this one only.
             objects::Kind::Secret => row.within(HUB_NAMESPACE).named(&certificates()),
-            objects::Kind::NetworkPolicy => {
-                row.within(HUB_NAMESPACE).labelled(CREATED_BY).optional()
-            }
+            objects::Kind::NetworkPolicy => row.within(HUB_NAMESPACE).labelled(CREATED_BY),
             _ if kind.is_cluster_scoped() => row.labelled(CREATED_BY),
             _ => row.within(HUB_NAMESPACE).labelled(CREATED_BY),
         };
@@ -85,4 +85,18 @@ fn certificates() -> String {
         .as_ref()
         .and_then(|it| it["metadata"]["name"].as_str());
     name.unwrap_or_default().to_owned()
+}
+
+// === impl Kind ===
+
+impl Kind {
+    /// The name of its row.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Manager => "clustermanagers",
+            Self::Node(place) => NODES.get(place).copied().unwrap_or_default(),
+            Self::Object(kind) => kind.name(),
+            Self::Tls => "tls-profile",
+        }
+    }
 }

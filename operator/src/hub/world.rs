@@ -8,7 +8,7 @@ use berth_api::Now;
 use berth_api::operator::ClusterManager;
 use berth_api::plan::Plan;
 use berth_operator_core::hub::{
-    Facts, RECONCILER, Renderer, Settings, asked_for, can_have_a_hub, decide,
+    Facts, RECONCILER, Renderer, Settings, asked_for, can_have_a_hub, decide, report_failures,
 };
 use berth_operator_core::objects::{self, Id, Stored};
 use berth_operator_core::{Decision, Failure};
@@ -48,10 +48,7 @@ impl Operator {
 
     /// Returns whether everything has been seen that decides. Nodes, NetworkPolicies and TLS settings need not be there.
     fn is_ready(&self) -> bool {
-        let objects = objects::Kind::ALL.into_iter().map(Kind::Object);
-        let nodes = (0..CONTROL_PLANE.len()).map(Kind::Node);
-        let mut kinds = objects.chain(nodes).chain([Kind::Tls]);
-        self.sight.is_listed(&Kind::Manager) && kinds.all(|it| self.sight.is_known(&it))
+        self.sight.is_listed(&Kind::Manager) && needed().all(|it| self.sight.is_known(&it))
     }
 
     fn known_nodes(&self) -> usize {
@@ -61,7 +58,7 @@ impl Operator {
     /// What decides about a ClusterManager; `None` while that is not known.
     fn facts<'a>(&'a self, name: &str, nodes: usize, failures: &'a [Failure]) -> Option<Facts<'a>> {
         let readable = (self.managers.get(name)).filter(|_| !self.unreadable.contains(name));
-        let manager = readable.filter(|_| self.is_ready())?;
+        let manager = readable?;
         Some(Facts {
             manager,
             elder: elder(&self.managers, manager),
@@ -75,6 +72,13 @@ impl Operator {
     fn wake(&self, wakes: &mut Wake<Self>) {
         wakes.extend(self.managers.keys().cloned());
     }
+}
+
+/// What must be known before anything is decided.
+fn needed() -> impl Iterator<Item = Kind> {
+    let objects = objects::Kind::ALL.into_iter().map(Kind::Object);
+    let nodes = (0..CONTROL_PLANE.len()).map(Kind::Node);
+    objects.chain(nodes).chain([Kind::Tls])
 }
 
 /// The ClusterManager that came before this one, by the time and then by the name, of those that can have a hub.
@@ -94,6 +98,15 @@ fn elder<'a>(
 
 impl Installs for Operator {
     fn due(&mut self, name: &str, failures: &[Failure], now: Now) -> Decision {
+        if !self.is_ready() {
+            let forbidden = self.sight.failures();
+            let facts = self
+                .facts(name, 0, &forbidden)
+                .filter(|_| !forbidden.is_empty());
+            return facts
+                .map(|it| report_failures(&it, now))
+                .unwrap_or_default();
+        }
         let mut renderer = mem::take(&mut self.renderer);
         let facts = self.facts(name, self.known_nodes(), failures);
         let decision = facts.map(|it| decide(&it, &mut renderer, now));
@@ -102,6 +115,9 @@ impl Installs for Operator {
     }
 
     fn unknown(&mut self, name: &str) -> Vec<Id> {
+        if !self.is_ready() {
+            return Vec::new();
+        }
         let mut renderer = mem::take(&mut self.renderer);
         let facts = self.facts(name, self.known_nodes(), &[]);
         let ids = facts.map(|it| asked_for(&it, &mut renderer));
@@ -180,7 +196,7 @@ impl World for Operator {
     }
 
     fn listed(&mut self, kind: Kind, _: Now, wakes: &mut Wake<Self>) {
-        if self.sight.listed(kind) {
+        if self.sight.listed(kind, kind.name()) {
             self.wake(wakes);
         }
     }
@@ -190,7 +206,12 @@ impl World for Operator {
             kind,
             Kind::Node(_) | Kind::Tls | Kind::Object(objects::Kind::NetworkPolicy)
         );
-        if may_miss && matches!(error.code, 403 | 404) && self.sight.missing(kind) {
+        let is_news = match error.code {
+            403 | 404 if may_miss => self.sight.missing(kind),
+            403 => self.sight.forbidden(kind.name(), error),
+            _ => false,
+        };
+        if is_news {
             self.wake(wakes);
         }
         if kind == Kind::Manager && error.code == 404 {
@@ -211,6 +232,11 @@ impl World for Operator {
 
     async fn reconcile(on: &Handle<Self>, name: &String) -> Next {
         settle(on, name).await
+    }
+
+    fn unprimed(&self) -> Vec<&'static str> {
+        let unknown = needed().filter(|it| !self.sight.is_known(it));
+        unknown.map(Kind::name).collect()
     }
 
     fn begun(_: &Arc<Handle<Self>>) {

@@ -187,6 +187,14 @@ async fn one_command_installs_an_operator_and_the_hub_by_it() {
     assert!(ready.ok().ends_with("The hub is ready.\n"), "{ready:?}");
     guarded(&admin).await;
 
+    let doctor = admin.berth(&["doctor", "-v"]).await;
+    assert!(
+        doctor
+            .stdout
+            .contains("ok operator: the operator, if there is one, reports no trouble"),
+        "{doctor:?}"
+    );
+
     // A hub without an operator is in the way, and the other way round.
     let refused = admin.berth(&["init", "--image", IMAGE]).await;
     assert!(
@@ -202,4 +210,29 @@ async fn one_command_installs_an_operator_and_the_hub_by_it() {
             .contains("kubectl delete clustermanager cluster-manager removes it"),
         "{refused:?}"
     );
+}
+
+/// As with the role of OCM's operator.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_the_operator_may_not_see_is_named_until_it_may() {
+    let node = node().await;
+    let admin = &node.admin;
+    let role = "/apis/rbac.authorization.k8s.io/v1/namespaces/open-cluster-management-hub/roles/open-cluster-management:berth-operator";
+    admin.delete(role).await.unwrap().ok();
+    let _operator = Operator::start(&node.cluster).await;
+    create(admin, "cluster-manager", json!({})).await.ok();
+    let words = said(admin, ("Applied", "False", "HubResourceApplyFailed")).await;
+    for named in [
+        "the operator cannot list ",
+        "deployments",
+        "apply its role again",
+    ] {
+        assert!(words.contains(named), "{named}: {words}");
+    }
+    node.cluster
+        .apply_manifests(&[files::OPERATOR_ROLE.path])
+        .await;
+    let path = format!("{HUB}/deployments/cluster-manager-registration-controller");
+    once(admin, &path, "it is installed", |_| true).await;
+    said(admin, ("Applied", "True", "ClusterManagerApplied")).await;
 }

@@ -146,7 +146,9 @@ impl World {
             .args(["--bootstrap-kubeconfig", bootstrap.to_str().unwrap()])
             .args(["--hub-kubeconfig-dir", folder.to_str().unwrap()])
             .args(["--namespace", "open-cluster-management-agent"])
-            .args(["--listen", "127.0.0.1:auto", "--log-format", "json"]);
+            .args(["--listen", "127.0.0.1:auto", "--log-format", "json"])
+            // As in a pod, whose file system is read-only.
+            .env("TMPDIR", "/nonexistent");
         let agent = Operator::run(command);
         self.reports(DEPLOYMENT).await;
         agent

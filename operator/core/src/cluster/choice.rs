@@ -1,5 +1,7 @@
 //! What a Klusterlet asks for, as values of the manifests.
 
+use std::collections::BTreeMap;
+
 use berth_api::operator::{
     AddOnAuthType, BootstrapKubeConfigsType, FeatureGate, HubApiServerHostAlias, Klusterlet,
     KlusterletMode, RegistrationAuthType, RegistrationConfiguration, WorkAgentConfiguration,
@@ -42,6 +44,8 @@ pub struct Choice {
     pub host_alias: Option<HubApiServerHostAlias>,
     /// The resources of the container, instead of those of the manifests.
     pub resources: Option<Value>,
+    /// Labels of what is written for this Klusterlet alone.
+    pub labels: BTreeMap<String, String>,
     /// The namespace of add-ons is made.
     pub has_addon_namespace: bool,
     /// What is ignored.
@@ -50,6 +54,9 @@ pub struct Choice {
 
 /// The names of OCM's images.
 const IMAGES_OF_OCM: [&str; 3] = ["registration", "work", "registration-operator"];
+
+/// The most hubs of an agent.
+const MOST_HUBS: usize = 16;
 
 /// What the CustomResourceDefinition sets where nothing is said: requests per second, and at once.
 const RATES: [Option<i32>; 2] = [Some(50), Some(100)];
@@ -75,7 +82,7 @@ pub fn choice(klusterlet: &Klusterlet, settings: &Settings) -> Choice {
     };
     choice.values.cluster_name = spec.cluster_name.clone();
     if settings.sync_labels {
-        choice.values.common_labels = labels(&klusterlet.metadata);
+        choice.labels = labels(&klusterlet.metadata);
     }
     let agent = &mut choice.values.agent;
     agent.replicas = settings.replicas;
@@ -144,10 +151,16 @@ impl Choice {
         }
     }
 
-    /// Adds a flag with a number, if it is more than zero.
-    fn number(&mut self, name: &str, number: Option<i64>) {
-        let number = number.filter(|it| *it > 0);
-        self.flag(name, &number.map(|it| it.to_string()).unwrap_or_default());
+    /// Adds a flag with a number, if it is more than zero. The agent would not start with one that is less than `least`.
+    fn number(&mut self, name: &str, number: Option<i64>, least: i64) {
+        let Some(number) = number.filter(|it| *it > 0) else {
+            return;
+        };
+        if number < least {
+            self.ignore(format!("--{name} {number}: it is at least {least}"));
+        } else {
+            self.flag(name, &number.to_string());
+        }
     }
 
     fn ignore(&mut self, what: impl Into<String>) {
@@ -191,6 +204,7 @@ impl Choice {
         self.number(
             "client-cert-expiration-seconds",
             registration.client_cert_expiration_seconds.map(i64::from),
+            3600,
         );
         let annotations = registration.cluster_annotations.iter();
         let annotations: Vec<_> = annotations
@@ -201,6 +215,7 @@ impl Choice {
             self.number(
                 "max-custom-cluster-claims",
                 Some(claims.max_custom_cluster_claims.into()),
+                1,
             );
             let suffixes = claims.reserved_cluster_claim_suffixes.join(",");
             self.flag("reserved-cluster-claim-suffixes", &suffixes);
@@ -211,7 +226,7 @@ impl Choice {
                 AddOnAuthType::Token => {
                     self.flag("addon-kubeclient-registration-auth", "token");
                     let seconds = driver.token.as_ref().and_then(|it| it.expiration_seconds);
-                    self.number("addon-token-expiration-seconds", seconds);
+                    self.number("addon-token-expiration-seconds", seconds, 600);
                 }
                 AddOnAuthType::Other(other) => self.ignore(format!(
                     "spec.{FIELD}.addOnKubeClientRegistrationDriver {other}: it is not known"
@@ -254,13 +269,13 @@ impl Choice {
         };
         let secrets = local.kube_config_secrets.iter();
         let secrets: Vec<_> = secrets.map(|it| it.name.clone()).collect();
-        if !has_several || secrets.len() < 2 {
-            self.ignore("spec.registrationConfiguration.bootstrapKubeConfigs: needs two Secrets at least, and the feature gate MultipleHubs");
+        if !has_several || !(2..=MOST_HUBS).contains(&secrets.len()) {
+            self.ignore(format!("spec.registrationConfiguration.bootstrapKubeConfigs: needs two to {MOST_HUBS} Secrets, and the feature gate MultipleHubs"));
             return;
         }
         self.values.bootstrap.secrets = secrets;
         let seconds = local.hub_connection_timeout_seconds.map(i64::from);
-        self.number("hub-connection-timeout-seconds", seconds);
+        self.number("hub-connection-timeout-seconds", seconds, 1);
     }
 
     fn work(&mut self, work: &WorkAgentConfiguration) {
@@ -270,7 +285,15 @@ impl Choice {
             "appliedmanifestwork-eviction-grace-period",
             &work.applied_manifest_work_eviction_grace_period,
         );
-        self.flag("status-sync-interval", &work.status_sync_interval);
+        let interval = &work.status_sync_interval;
+        // Nothing but zeros, such as 0s.
+        if interval.contains(|it: char| matches!(it, '1'..='9')) {
+            self.flag("status-sync-interval", interval);
+        } else if !interval.is_empty() {
+            self.ignore(format!(
+                "spec.{FIELD}.statusSyncInterval {interval}: it is more than zero"
+            ));
+        }
         self.rates(FIELD, [work.kube_api_qps, work.kube_api_burst]);
         self.rates(FIELD, [work.hub_kube_api_qps, work.hub_kube_api_burst]);
     }

@@ -11,10 +11,10 @@ use super::choice::{Choice, choice, namespace};
 use super::connection::Connection;
 use super::facts::{Facts, subject};
 use super::removal;
-use super::render::{ADDON_NAMESPACE, Objects, Renderer, of_other_mode, shared};
+use super::render::{ADDON_NAMESPACE, Objects, Renderer, is_in_reach, of_other_mode, shared};
 use super::status::{Applied, report};
 use crate::decision::Decision;
-use crate::names::KLUSTERLET_FINALIZER;
+use crate::names::{HOSTED_FINALIZER, KLUSTERLET_FINALIZER};
 use crate::objects::{Id, Kind, action};
 use crate::versions::is_later;
 
@@ -31,7 +31,7 @@ pub fn decide(facts: &Facts<'_>, renderer: &mut Renderer, now: Now) -> Decision 
         return match refusal {
             // OCM's operator installed it elsewhere, and has to clean up there.
             Some(refusal @ Applied::ModeNotSupported(_))
-                if subject.has_finalizer(KLUSTERLET_FINALIZER) =>
+                if subject.has_finalizer(HOSTED_FINALIZER) =>
             {
                 report(facts, refusal, None, now)
             }
@@ -61,6 +61,12 @@ pub fn decide(facts: &Facts<'_>, renderer: &mut Renderer, now: Now) -> Decision 
             now,
         ),
     }
+}
+
+/// Reports the failures of [`Facts`], and decides nothing else: not all is known that decides.
+#[must_use]
+pub fn report_failures(facts: &Facts<'_>, now: Now) -> Decision {
+    report(facts, Applied::Failed(facts.failures), None, now)
 }
 
 /// The names of the objects that a Klusterlet asks for, and that it does not share.
@@ -148,7 +154,7 @@ fn unwanted(facts: &Facts<'_>, choice: &Choice, objects: &Objects) -> Vec<Write>
         let is_elsewhere = !id.kind.is_cluster_scoped() && id.namespace != choice.namespace;
         let is_in_time = is_connected || !is_elsewhere || id.namespace == ADDON_NAMESPACE;
         let is_pruned = id.kind.is_pruned() || id.kind == Kind::Namespace && is_connected;
-        is_pruned && is_in_time && !wanted.contains(id) && !shared.contains(id)
+        is_pruned && is_in_time && is_in_reach(id) && !wanted.contains(id) && !shared.contains(id)
     });
     let gone = gone.into_iter().filter(|(_, stored)| !stored.is_deleting);
     gone.map(|(id, stored)| subject.delete(id, stored, why))

@@ -15,7 +15,7 @@ use crate::objects::{Id, Stored};
 pub struct Facts<'a> {
     /// The Klusterlet.
     pub klusterlet: &'a Klusterlet,
-    /// An older Klusterlet, which has the namespace.
+    /// Another Klusterlet, which has the namespace.
     pub elder: Option<&'a str>,
     /// There are other Klusterlets.
     pub has_others: bool,

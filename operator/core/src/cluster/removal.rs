@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::RECONCILER;
 use super::facts::{AppliedWork, Facts, subject};
-use super::render::ADDON_NAMESPACE;
+use super::render::{ADDON_NAMESPACE, is_in_reach, shared};
 use super::status::{Applied, report};
 use crate::decision::Decision;
 use crate::names::{KLUSTERLET_FINALIZER, TAKE_WORKS};
@@ -41,9 +41,17 @@ pub(super) fn decide(facts: &Facts<'_>, now: Now) -> Decision {
 /// The writes that are due, and what is waited for if there are none.
 fn step(facts: &Facts<'_>) -> (Vec<Write>, Option<String>) {
     let subject = subject(facts.klusterlet);
-    let own = |is_of_step: &dyn Fn(&Id) -> bool| subject.own(facts.stored, is_of_step);
-    if let Some(step) = subject.clear(&own(&|id| id.kind == Kind::Deployment), WHY) {
-        return step;
+    let own = |is_of_step: &dyn Fn(&Id) -> bool| {
+        subject.own(facts.stored, |id| is_in_reach(id) && is_of_step(id))
+    };
+    // The agent, and its rights: one whose pod has not ended yet would write what is let go below.
+    for is_of_agent in [
+        |id: &Id| id.kind == Kind::Deployment,
+        |id: &Id| matches!(id.kind, Kind::ClusterRoleBinding | Kind::RoleBinding),
+    ] {
+        if let Some(step) = subject.clear(&own(&is_of_agent), WHY) {
+            return step;
+        }
     }
     let Some(works) = facts.works else {
         return (
@@ -118,7 +126,10 @@ fn let_go(facts: &Facts<'_>, works: &BTreeMap<String, AppliedWork>) -> Vec<Write
 /// finalizer whose owner is gone.
 fn namespaces(facts: &Facts<'_>) -> Vec<Write> {
     let subject = subject(facts.klusterlet);
-    let mut namespaces = subject.own(facts.stored, |id| id.kind == Kind::Namespace);
+    let shared = shared();
+    let mut namespaces = subject.own(facts.stored, |id| {
+        id.kind == Kind::Namespace && !shared.contains(id)
+    });
     if !facts.has_others && facts.settings.has_addon_namespace {
         let of_add_ons = Id {
             kind: Kind::Namespace,

@@ -68,6 +68,14 @@ pub(super) fn of_other_mode(name: &str, is_single: bool) -> Vec<String> {
     }
 }
 
+/// Returns whether an operator may have written this: the namespaces of agents and of add-ons begin like this, and OCM's operator has a role
+/// in kube-system. Elsewhere anybody may have set the label.
+pub(super) fn is_in_reach(id: &Id) -> bool {
+    let namespace = &*id.namespace;
+    let is_of_ocm = namespace.starts_with("open-cluster-management-");
+    namespace.is_empty() || namespace == "kube-system" || is_of_ocm
+}
+
 /// What all Klusterlets share: the definitions, and the namespace of add-ons. They have no label of one Klusterlet.
 #[must_use]
 pub fn shared() -> Vec<Id> {
@@ -128,9 +136,15 @@ impl Renderer {
         }
         let shared = shared();
         for object in objects.all_mut() {
-            if Id::of(object).is_some_and(|id| !shared.contains(&id)) {
-                object["metadata"]["labels"][CREATED_BY_KLUSTERLET] = json!(name);
+            let is_shared = Id::of(object).is_none_or(|id| shared.contains(&id));
+            if is_shared {
+                continue;
             }
+            let labels = &mut object["metadata"]["labels"];
+            for (label, value) in &choice.labels {
+                labels[label.as_str()] = json!(value);
+            }
+            labels[CREATED_BY_KLUSTERLET] = json!(name);
         }
         objects
     }

@@ -132,7 +132,7 @@ fn applied(applied: Applied<'_>) -> Said<'static> {
         Applied::AnotherExists(name) => failed(
             "AnotherKlusterlet",
             format!(
-                "the namespace is that of the Klusterlet {name}, which is older: create this one again with another spec.namespace, or delete one of the two"
+                "the namespace is that of the Klusterlet {name}: set another spec.namespace, or delete one of the two"
             ),
         ),
         Applied::NameTooLong(longest) => failed(

@@ -77,6 +77,12 @@ pub fn decide(facts: &Facts<'_>, renderer: &mut Renderer, now: Now) -> Decision 
     }
 }
 
+/// Reports the failures of [`Facts`], and decides nothing else: not all is known that decides.
+#[must_use]
+pub fn report_failures(facts: &Facts<'_>, now: Now) -> Decision {
+    report(facts, Applied::Failed(facts.failures), None, now)
+}
+
 /// Why this ClusterManager gets no hub, whatever others there are.
 fn own_refusal(manager: &ClusterManager) -> Option<Applied<'_>> {
     if name_of(manager).len() > LONGEST_NAME {

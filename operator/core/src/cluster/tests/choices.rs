@@ -96,7 +96,16 @@ fn what_has_no_effect_is_named() {
             registration(
                 json!({"bootstrapKubeConfigs": {"type": "LocalSecrets", "localSecretsConfig": {"kubeConfigSecrets": [{"name": "a"}, {"name": "b"}]}}}),
             ),
-            "spec.registrationConfiguration.bootstrapKubeConfigs: needs two Secrets at least, and the feature gate MultipleHubs",
+            "spec.registrationConfiguration.bootstrapKubeConfigs: needs two to 16 Secrets, and the feature gate MultipleHubs",
+        ),
+        // With these the agent would not start.
+        (
+            registration(json!({"clientCertExpirationSeconds": 60})),
+            "--client-cert-expiration-seconds 60: it is at least 3600",
+        ),
+        (
+            json!({"workConfiguration": {"statusSyncInterval": "0s"}}),
+            "spec.workConfiguration.statusSyncInterval 0s: it is more than zero",
         ),
         (
             json!({"externalServerURLs": [{"url": "https://a", "caBundle": "QQ=="}]}),
@@ -225,6 +234,9 @@ fn labels_are_copied_if_the_operator_is_told_to() {
         assert_eq!(labels["team"], label);
         assert_eq!(labels["app"], Value::Null);
         assert_eq!(labels["open-cluster-management.io/x"], Value::Null);
+        // All Klusterlets share it.
+        let space = play.stored(Kind::Namespace, ADDON_NAMESPACE).unwrap();
+        assert_eq!(space["metadata"]["labels"]["team"], Value::Null);
     }
 }
 

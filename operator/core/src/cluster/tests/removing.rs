@@ -28,9 +28,14 @@ fn everything_goes_and_what_works_made_stays() {
         steps[0],
         ["delete deployments klusterlet-registration-agent"]
     );
-    assert_eq!(steps[1], ["patch appliedmanifestworks mine"]);
+    let bindings: Vec<_> = steps[1]
+        .iter()
+        .map(|it| it.contains("rolebindings "))
+        .collect();
+    assert!(!bindings.contains(&false), "{:?}", steps[1]);
+    assert_eq!(steps[2], ["patch appliedmanifestworks mine"]);
     let aggregated = "delete clusterroles open-cluster-management:klusterlet-agent-work";
-    assert_eq!(steps[2], [aggregated]);
+    assert_eq!(steps[3], [aggregated]);
     let last = steps.len() - 1;
     assert_eq!(
         steps[last - 1],
@@ -116,9 +121,21 @@ fn what_stays_is_named() {
 fn one_that_another_operator_hosted_is_left_to_it() {
     let mut play = Play::new(json!({"deployOption": {"mode": "Hosted"}}));
     play.object["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
-    let finalizers = json!(["operator.open-cluster-management.io/klusterlet-cleanup"]);
+    let finalizers = json!([
+        "operator.open-cluster-management.io/klusterlet-cleanup",
+        "operator.open-cluster-management.io/klusterlet-hosted-cleanup",
+    ]);
     play.object["metadata"]["finalizers"] = finalizers.clone();
     play.settle();
     assert_eq!(play.object["metadata"]["finalizers"], finalizers);
     assert_eq!(play.said("Applied"), pair("False", "ModeNotSupported"));
+}
+
+#[test]
+fn an_agent_whose_mode_was_changed_by_mistake_goes_all_the_same() {
+    let mut play = deleted(Value::Null);
+    play.object["spec"]["deployOption"] = json!({"mode": "Hosted"});
+    play.settle();
+    assert_eq!(play.object["metadata"]["finalizers"], json!([]));
+    assert_eq!(play.count(Kind::Deployment), 0);
 }
