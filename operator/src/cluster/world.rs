@@ -28,7 +28,7 @@ use crate::sight::Sight;
 const AGAIN: [u64; 7] = [2, 5, 10, 30, 60, 120, 480];
 
 /// When one that works is looked at again.
-const WHILE_IT_WORKS: Duration = Duration::from_secs(1800);
+const WHILE_IT_WORKS: Duration = Duration::from_secs(600);
 
 /// What is worked on.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -92,7 +92,7 @@ impl Operator {
         let klusterlet = self.klusterlet(name)?;
         Some(Facts {
             klusterlet,
-            elder: self.holder(klusterlet),
+            holder: self.holder(klusterlet),
             has_others: self.has_others(name),
             stored: &self.stored,
             works: self.sight.is_known(&Kind::Work).then_some(&self.works),

@@ -55,6 +55,9 @@ pub struct Choice {
 /// The names of OCM's images.
 const IMAGES_OF_OCM: [&str; 3] = ["registration", "work", "registration-operator"];
 
+/// The prefix of annotations that an agent may set.
+const ANNOTATIONS: &str = "agent.open-cluster-management.io";
+
 /// The most hubs of an agent.
 const MOST_HUBS: usize = 16;
 
@@ -157,10 +160,11 @@ impl Choice {
             return;
         };
         if number < least {
-            self.ignore(format!("--{name} {number}: it is at least {least}"));
-        } else {
-            self.flag(name, &number.to_string());
+            self.ignore(format!(
+                "--{name} {number}: it is at least {least}, which is taken instead"
+            ));
         }
+        self.flag(name, &number.max(least).to_string());
     }
 
     fn ignore(&mut self, what: impl Into<String>) {
@@ -207,10 +211,18 @@ impl Choice {
             3600,
         );
         let annotations = registration.cluster_annotations.iter();
-        let annotations: Vec<_> = annotations
+        let (set, others): (Vec<_>, Vec<_>) =
+            annotations.partition(|(key, _)| key.starts_with(ANNOTATIONS));
+        let set: Vec<_> = set
+            .iter()
             .map(|(key, value)| format!("{key}={value}"))
             .collect();
-        self.flag("cluster-annotations", &annotations.join(","));
+        self.flag("cluster-annotations", &set.join(","));
+        for (key, _) in others {
+            self.ignore(format!(
+                "spec.{FIELD}.clusterAnnotations {key}: keys begin with {ANNOTATIONS}"
+            ));
+        }
         if let Some(claims) = &registration.cluster_claim_configuration {
             self.number(
                 "max-custom-cluster-claims",

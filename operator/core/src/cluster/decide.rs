@@ -6,6 +6,7 @@ use berth_api::Now;
 use berth_api::operator::{Klusterlet, KlusterletMode};
 use berth_api::plan::Write;
 use berth_manifests::HUB_NAMESPACE;
+use serde_json::Value;
 
 use super::choice::{Choice, choice, namespace};
 use super::connection::Connection;
@@ -38,7 +39,7 @@ pub fn decide(facts: &Facts<'_>, renderer: &mut Renderer, now: Now) -> Decision 
             _ => removal::decide(facts, now),
         };
     }
-    if let Some(refusal) = refusal.or(facts.elder.map(Applied::AnotherExists)) {
+    if let Some(refusal) = refusal.or(facts.holder.map(Applied::AnotherExists)) {
         return report(facts, refusal, None, now);
     }
     if !subject.has_finalizer(KLUSTERLET_FINALIZER) {
@@ -74,7 +75,7 @@ pub fn report_failures(facts: &Facts<'_>, now: Now) -> Decision {
 pub fn asked_for(facts: &Facts<'_>, renderer: &mut Renderer) -> Vec<Id> {
     let klusterlet = facts.klusterlet;
     let subject = subject(klusterlet);
-    if subject.is_deleting() || facts.elder.is_some() || own_refusal(klusterlet).is_some() {
+    if subject.is_deleting() || facts.holder.is_some() || own_refusal(klusterlet).is_some() {
         return Vec::new();
     }
     let choice = choice(klusterlet, facts.settings);
@@ -101,6 +102,8 @@ fn own_refusal(klusterlet: &Klusterlet) -> Option<Applied<'_>> {
     let mode = klusterlet.spec.deploy_option.as_ref().map(|it| &it.mode);
     match mode {
         None | Some(KlusterletMode::Default | KlusterletMode::Singleton) => None,
+        // As programs with OCM's type write it, if they set none.
+        Some(KlusterletMode::Other(mode)) if mode.is_empty() => None,
         Some(mode) => Some(Applied::ModeNotSupported(mode.as_str())),
     }
 }
@@ -108,10 +111,13 @@ fn own_refusal(klusterlet: &Klusterlet) -> Option<Applied<'_>> {
 /// The writes of the first step that is not done.
 fn due(facts: &Facts<'_>, choice: &Choice, objects: &Objects) -> Vec<Write> {
     let subject = subject(facts.klusterlet);
+    let is_of_add_ons = |it: &&Value| it["metadata"]["namespace"] == ADDON_NAMESPACE;
+    let (add_ons, foundation): (Vec<_>, Vec<_>) =
+        objects.foundation.iter().partition(is_of_add_ons);
     for step in [
-        &objects.definitions,
-        &objects.namespaces,
-        &objects.foundation,
+        objects.definitions.iter().collect(),
+        objects.namespaces.iter().collect(),
+        foundation,
     ] {
         let writes = subject.due(facts.stored, step);
         if !writes.is_empty() {
@@ -128,6 +134,11 @@ fn due(facts: &Facts<'_>, choice: &Choice, objects: &Objects) -> Vec<Write> {
         return writes;
     }
     let writes = subject.due(facts.stored, &objects.workloads);
+    if !writes.is_empty() {
+        return writes;
+    }
+    // After the Deployment: their namespace may be ending for long.
+    let writes = subject.due(facts.stored, add_ons);
     if !writes.is_empty() || !is_rolled_out(facts, objects) {
         return writes;
     }

@@ -16,7 +16,7 @@ pub struct Facts<'a> {
     /// The Klusterlet.
     pub klusterlet: &'a Klusterlet,
     /// Another Klusterlet, which has the namespace.
-    pub elder: Option<&'a str>,
+    pub holder: Option<&'a str>,
     /// There are other Klusterlets.
     pub has_others: bool,
     /// All objects that have the label of a Klusterlet, and those that all share.

@@ -217,6 +217,11 @@ fn shape(object: &mut Value, choice: &Choice, name: &str) {
     rename(object, &called, app, container_name);
     let pods = &mut object["spec"]["template"]["spec"];
     pods["serviceAccountName"] = json!(format!("{name}-work-sa"));
+    // On such a cluster of OpenShift: see the annotation of the namespace.
+    let annotations = &mut object["spec"]["template"]["metadata"]["annotations"];
+    annotations["target.workload.openshift.io/management"] =
+        json!(r#"{"effect": "PreferredDuringScheduling"}"#);
+    let pods = &mut object["spec"]["template"]["spec"];
     if let Some(alias) = &choice.host_alias {
         pods["hostAliases"] = json!([{"ip": alias.ip, "hostnames": [alias.hostname]}]);
     }

@@ -37,7 +37,7 @@ struct Play {
     settings: Settings,
     failures: Vec<Failure>,
     renderer: RefCell<Renderer>,
-    elder: Option<&'static str>,
+    holder: Option<&'static str>,
     has_others: bool,
     works: Option<BTreeMap<String, AppliedWork>>,
     connection: Option<Connection>,
@@ -55,7 +55,7 @@ impl Play {
             settings: settings(),
             failures: Vec::new(),
             renderer: RefCell::new(Renderer::new("0.1.0")),
-            elder: None,
+            holder: None,
             has_others: false,
             works: None,
             connection: None,
@@ -78,7 +78,7 @@ impl Play {
         let klusterlet = self.klusterlet();
         let facts = Facts {
             klusterlet: &klusterlet,
-            elder: self.elder,
+            holder: self.holder,
             has_others: self.has_others,
             stored: &stored,
             works: self.works.as_ref(),

@@ -101,7 +101,11 @@ fn what_has_no_effect_is_named() {
         // With these the agent would not start.
         (
             registration(json!({"clientCertExpirationSeconds": 60})),
-            "--client-cert-expiration-seconds 60: it is at least 3600",
+            "--client-cert-expiration-seconds 60: it is at least 3600, which is taken instead",
+        ),
+        (
+            registration(json!({"clusterAnnotations": {"other": "a,b"}})),
+            "spec.registrationConfiguration.clusterAnnotations other: keys begin with agent.open-cluster-management.io",
         ),
         (
             json!({"workConfiguration": {"statusSyncInterval": "0s"}}),

@@ -23,8 +23,9 @@ fn the_agent_is_installed_step_by_step() {
     assert_eq!(kinds[2], ["namespaces"]);
     assert!(kinds[3].starts_with(&["serviceaccounts"]), "{kinds:?}");
     assert_eq!(kinds[4], ["deployments"]);
-    assert_eq!(kinds[5], ["klusterlets"], "the status");
-    assert_eq!(kinds.len(), 6);
+    assert_eq!(kinds[5], ["roles", "rolebindings"], "of add-ons");
+    assert_eq!(kinds[6], ["klusterlets"], "the status");
+    assert_eq!(kinds.len(), 7);
     assert_eq!(play.said("Applied"), pair("True", "KlusterletApplied"));
     assert_eq!(play.said("Available"), pair("False", "NoAvailablePods"));
     assert_eq!(
@@ -219,7 +220,7 @@ fn what_cannot_be_written_is_said() {
 #[test]
 fn a_klusterlet_that_can_have_no_agent_gets_none() {
     let long = "k".repeat(64);
-    for (name, spec, elder, reason) in [
+    for (name, spec, holder, reason) in [
         (&*long, json!({}), None, "NameTooLong"),
         (
             "k",
@@ -249,7 +250,7 @@ fn a_klusterlet_that_can_have_no_agent_gets_none() {
     ] {
         let mut play = Play::new(spec);
         play.object["metadata"]["name"] = json!(name);
-        play.elder = elder;
+        play.holder = holder;
         let steps = play.settle();
         assert_eq!(steps.len(), 1, "{steps:?}");
         assert_eq!(play.said("Applied"), pair("False", reason));
@@ -306,4 +307,14 @@ fn the_rights_of_an_agent_are_those_that_ocm_asks_for() {
     ] {
         assert!(hub.iter().any(|it| it == expected), "{expected}: {hub:?}");
     }
+}
+
+/// Programs with OCM's type write it so, if they set none.
+#[test]
+fn an_empty_mode_is_the_default() {
+    let play = Play::installed(json!({"deployOption": {"mode": ""}}));
+    assert_eq!(
+        play.deployments(),
+        ["open-cluster-management-agent/klusterlet-registration-agent"]
+    );
 }
