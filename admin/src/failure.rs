@@ -128,6 +128,14 @@ impl CommandError {
         matches!(self, Self::Api(status) if status.reason == "Conflict")
     }
 
+    /// Names the flag by which a command takes over fields of other clients, if that is what failed.
+    pub(crate) fn with_remedy(self) -> Self {
+        match self.is_conflict() {
+            true => Self::Refused(format!("{self}; --force-conflicts takes these fields over")),
+            false => self,
+        }
+    }
+
     /// Returns true if an object of this name already exists.
     pub(crate) fn is_already_there(&self) -> bool {
         matches!(self, Self::Api(status) if status.reason == "AlreadyExists")

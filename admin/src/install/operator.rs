@@ -130,12 +130,7 @@ impl Operator<'_> {
     pub(super) async fn apply(&self, objects: &[Value]) -> anyhow::Result<()> {
         for object in objects {
             let applied = self.hub.apply_once_served(object, self.force).await;
-            let applied = applied.map_err(|failure| match failure.is_conflict() {
-                true => CommandError::Refused(format!(
-                    "{failure}; --force-conflicts takes these fields over"
-                )),
-                false => failure,
-            })?;
+            let applied = applied.map_err(CommandError::with_remedy)?;
             writeln!(io::stdout(), "{} {}", title(object), applied.word())?;
         }
         Ok(())

@@ -108,7 +108,7 @@ pub(super) async fn install(
         true => cluster.apply_once_served(object, force).await,
         false => cluster.apply(object, force).await,
     };
-    applied.map_err(with_remedy)
+    applied.map_err(CommandError::with_remedy)
 }
 
 /// Returns what [`install`] would do, as the API server decides it, or None if the object's namespace does not exist yet.
@@ -124,7 +124,7 @@ pub(super) async fn try_to_install(
         return Ok(Some(Applied::Unchanged));
     }
     let tried = cluster.try_to_apply(object, force || is_named(object));
-    tried.await.map_err(with_remedy)
+    tried.await.map_err(CommandError::with_remedy)
 }
 
 /// Returns true for a Klusterlet, whose kind an API server may serve only a moment after its definition was created.
@@ -142,13 +142,4 @@ fn is_shared(object: &Value) -> bool {
 /// Returns true for the Secret, whose content the user has just named.
 fn is_named(object: &Value) -> bool {
     object["kind"] == "Secret"
-}
-
-fn with_remedy(failure: CommandError) -> CommandError {
-    match failure.is_conflict() {
-        true => CommandError::Refused(format!(
-            "{failure}; --force-conflicts takes these fields over"
-        )),
-        false => failure,
-    }
 }

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use berth_api::GroupVersionResource;
+use berth_api::operator::{GenerationStatus, RelatedResource};
 use berth_api::plan::{Action, Write};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 use serde_json::{Value, json};
 
 use crate::objects::{Id, Kind, Stored, action};
@@ -120,6 +121,23 @@ impl<'a> Subject<'a> {
         writes.collect()
     }
 
+    /// Writes the status. Lists always, so that an empty one replaces what is stored.
+    pub(crate) fn report(
+        &self,
+        conditions: &[Condition],
+        generations: &[GenerationStatus],
+        related: &[RelatedResource],
+        observed_generation: Option<i64>,
+    ) -> Decision {
+        let status = json!({
+            "conditions": conditions,
+            "generations": generations,
+            "observedGeneration": observed_generation,
+            "relatedResources": related,
+        });
+        self.patch(Some("status"), json!({"status": status}))
+    }
+
     /// Deletes an object.
     pub(crate) fn delete(&self, id: &Id, stored: &Stored, why: &'static str) -> Write {
         let action = Action::Delete {
@@ -145,4 +163,19 @@ impl<'a> Subject<'a> {
         };
         Some((writes.collect(), Some(format!("{}{more}", first.shown()))))
     }
+}
+
+/// Returns whether Deployments are as they should be, not those of OCM's operator, and all their replicas run.
+pub(crate) fn are_rolled_out(stored: &Store, workloads: &[Value]) -> bool {
+    workloads.iter().all(|wanted| {
+        let stored = Id::of(wanted).and_then(|id| stored.get(&id));
+        stored.is_some_and(|it| action(wanted, Some(it)).is_none() && it.rollout.is_done())
+    })
+}
+
+/// Which of two objects was first: by the time, and then by the name.
+#[must_use]
+pub fn age(metadata: &ObjectMeta) -> impl Ord + use<> {
+    let created = metadata.creation_timestamp.as_ref();
+    (created.map(|it| it.0), metadata.name.clone())
 }

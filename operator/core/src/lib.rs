@@ -19,5 +19,5 @@ mod said;
 mod spec;
 mod versions;
 
-pub use decision::{Decision, Failure};
+pub use decision::{Decision, Failure, age};
 pub use spec::{Ignored, TLS_PROFILE, TlsProfile};

@@ -19,6 +19,8 @@ const LONGEST: Duration = Duration::from_secs(10);
 
 /// The reasons of what was found with a Secret.
 struct Reasons {
+    /// The name of the Secret.
+    secret: &'static str,
     missing: &'static str,
     without_kubeconfig: &'static str,
     error: &'static str,
@@ -29,6 +31,7 @@ struct Reasons {
 }
 
 const BOOTSTRAP: Reasons = Reasons {
+    secret: SECRETS[0],
     missing: "BootstrapSecretMissing",
     without_kubeconfig: "BootstrapSecretError",
     error: "BootstrapSecretError",
@@ -38,6 +41,7 @@ const BOOTSTRAP: Reasons = Reasons {
 };
 
 const HUB: Reasons = Reasons {
+    secret: SECRETS[1],
     missing: "HubKubeConfigSecretMissing",
     without_kubeconfig: "HubKubeConfigMissing",
     error: "HubKubeConfigError",
@@ -93,9 +97,8 @@ async fn try_of(
     reasons: &Reasons,
 ) -> Result<String, (&'static str, String)> {
     let namespace = &asked.namespace;
-    let is_hub = reasons.what == HUB.what;
-    let [bootstrap, own] = SECRETS;
-    let name = if is_hub { own } else { bootstrap };
+    let name = reasons.secret;
+    let is_hub = name == HUB.secret;
     let what = format!("{} {namespace}/{name}", reasons.what);
     let call = Call::get(object_path(("", "v1", "secrets"), namespace, name));
     let secret = optional(on.writer(0).send(call).await);

@@ -14,7 +14,7 @@ use berth_operator_core::cluster::{
     choice, decide, namespace, report_failures,
 };
 use berth_operator_core::objects::{self, Id, Stored};
-use berth_operator_core::{Decision, Failure};
+use berth_operator_core::{Decision, Failure, age};
 use berth_reconcile::queue::Next;
 use berth_reconcile::{Handle, Lane, Meta, Report, Wake, WatchError, World, now};
 
@@ -124,7 +124,7 @@ impl Operator {
         let maker = maker.and_then(|it| self.klusterlets.get(it));
         let oldest = || {
             let able = self.klusterlets.values().filter(is_able);
-            able.min_by_key(|it| age(it))
+            able.min_by_key(|it| age(&it.metadata))
         };
         let holder = maker.filter(is_able).or_else(oldest)?;
         let name = holder.metadata.name.as_deref();
@@ -223,12 +223,6 @@ fn needed() -> impl Iterator<Item = Kind> {
     let shared = (0..SHARED.len()).map(Kind::Shared);
     let secrets = (0..SECRETS.len()).map(Kind::Secret);
     own.chain(shared).chain(secrets).chain([Kind::Tls])
-}
-
-/// Which of two Klusterlets was first: by the time, and then by the name.
-fn age(it: &Klusterlet) -> impl Ord + use<> {
-    let created = it.metadata.creation_timestamp.as_ref();
-    (created.map(|it| it.0), it.metadata.name.clone())
 }
 
 /// The place among what Klusterlets share.

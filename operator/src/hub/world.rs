@@ -11,7 +11,7 @@ use berth_operator_core::hub::{
     Facts, RECONCILER, Renderer, Settings, asked_for, can_have_a_hub, decide, report_failures,
 };
 use berth_operator_core::objects::{self, Id, Stored};
-use berth_operator_core::{Decision, Failure};
+use berth_operator_core::{Decision, Failure, age};
 use berth_reconcile::queue::Next;
 use berth_reconcile::{Handle, Lane, Meta, Report, Wake, WatchError, World};
 
@@ -86,10 +86,7 @@ fn elder<'a>(
     managers: &'a BTreeMap<String, ClusterManager>,
     manager: &ClusterManager,
 ) -> Option<&'a str> {
-    let age = |it: &ClusterManager| {
-        let created = it.metadata.creation_timestamp.as_ref();
-        (created.map(|it| it.0), it.metadata.name.clone())
-    };
+    let age = |it: &ClusterManager| age(&it.metadata);
     let able = managers.values().filter(|it| can_have_a_hub(it));
     let oldest = able.min_by_key(|it| age(it))?;
     let name = oldest.metadata.name.as_deref();

@@ -14,9 +14,9 @@ use super::facts::{Facts, subject};
 use super::removal;
 use super::render::{ADDON_NAMESPACE, Objects, Renderer, is_in_reach, of_other_mode, shared};
 use super::status::{Applied, report};
-use crate::decision::Decision;
+use crate::decision::{Decision, are_rolled_out};
 use crate::names::{HOSTED_FINALIZER, KLUSTERLET_FINALIZER};
-use crate::objects::{Id, Kind, action};
+use crate::objects::{Id, Kind};
 use crate::versions::is_later;
 
 /// The longest name: it is the value of a label.
@@ -139,18 +139,10 @@ fn due(facts: &Facts<'_>, choice: &Choice, objects: &Objects) -> Vec<Write> {
     }
     // After the Deployment: their namespace may be ending for long.
     let writes = subject.due(facts.stored, add_ons);
-    if !writes.is_empty() || !is_rolled_out(facts, objects) {
+    if !writes.is_empty() || !are_rolled_out(facts.stored, &objects.workloads) {
         return writes;
     }
     unwanted(facts, choice, objects)
-}
-
-/// Returns whether the Deployment is as it should be, and all its replicas run.
-fn is_rolled_out(facts: &Facts<'_>, objects: &Objects) -> bool {
-    objects.workloads.iter().all(|wanted| {
-        let stored = Id::of(wanted).and_then(|id| facts.stored.get(&id));
-        stored.is_some_and(|it| action(wanted, Some(it)).is_none() && it.rollout.is_done())
-    })
 }
 
 /// The objects with the label of this Klusterlet that it does not ask for: of OCM's operator, or of a namespace that it named before. The

@@ -8,7 +8,6 @@ use berth_api::conditions::operator::{
 };
 use berth_api::conditions::{FALSE, TRUE};
 use berth_api::operator::{Klusterlet, KlusterletStatus};
-use serde_json::json;
 
 use super::choice::Choice;
 use super::connection::Connection;
@@ -66,14 +65,12 @@ pub(super) fn report(
     if new == stored {
         return Decision::default();
     }
-    // Lists always, so that an empty one replaces what is stored.
-    let body = json!({"status": {
-        "conditions": new.conditions,
-        "generations": new.generations,
-        "observedGeneration": new.observed_generation,
-        "relatedResources": new.related_resources,
-    }});
-    subject(facts.klusterlet).patch(Some("status"), body)
+    subject(facts.klusterlet).report(
+        &new.conditions,
+        &new.generations,
+        &new.related_resources,
+        new.observed_generation,
+    )
 }
 
 /// The status. It equals the stored one if nothing of it changes.

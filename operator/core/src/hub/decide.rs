@@ -5,16 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use berth_api::Now;
 use berth_api::operator::{ClusterManager, ClusterManagerMode};
 use berth_api::plan::Write;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::choice::{Choice, Settings, choice};
 use super::definitions::{bundle, converts_elsewhere, definition, with_bundle};
 use super::render::{Objects, Renderer};
 use super::status::{Applied, Report, status};
 use super::{RECONCILED, RECONCILER, removal};
-use crate::decision::{Decision, Failure, Subject};
+use crate::decision::{Decision, Failure, Subject, are_rolled_out};
 use crate::names::CLUSTER_MANAGER_FINALIZER;
-use crate::objects::{Id, Kind, Stored, action};
+use crate::objects::{Id, Kind, Stored};
 
 /// The longest name: the name of a Deployment is the value of a label.
 const LONGEST_NAME: usize = 63 - "-registration-controller".len();
@@ -61,7 +61,7 @@ pub fn decide(facts: &Facts<'_>, renderer: &mut Renderer, now: Now) -> Decision 
     }
     let choice = choice(manager, facts.nodes, facts.settings);
     let objects = renderer.render(&choice, name_of(manager));
-    let is_rolled_out = is_rolled_out(facts, &objects);
+    let is_rolled_out = are_rolled_out(facts.stored, &objects.workloads);
     let bundle = bundle(facts.stored);
     let objects = wanted(facts, objects, is_rolled_out, bundle.as_deref());
     let due = due(facts, &objects, is_rolled_out && bundle.is_some());
@@ -142,14 +142,6 @@ fn wanted(
         with_bundle(guard, stored, bundle);
     }
     objects
-}
-
-/// Returns whether the Deployments are as they should be, not those of OCM's operator, and all their replicas run.
-fn is_rolled_out(facts: &Facts<'_>, objects: &Objects) -> bool {
-    objects.workloads.iter().all(|wanted| {
-        let stored = Id::of(wanted).and_then(|id| facts.stored.get(&id));
-        stored.is_some_and(|it| action(wanted, Some(it)).is_none() && it.rollout.is_done())
-    })
 }
 
 pub(super) fn deployment<'a>(
@@ -240,12 +232,10 @@ pub(super) fn report(
     if new == stored {
         return Decision::default();
     }
-    // Lists always, so that an empty one replaces what is stored.
-    let body = json!({"status": {
-        "conditions": new.conditions,
-        "generations": new.generations,
-        "observedGeneration": new.observed_generation,
-        "relatedResources": new.related_resources,
-    }});
-    subject(facts.manager).patch(Some("status"), body)
+    subject(facts.manager).report(
+        &new.conditions,
+        &new.generations,
+        &new.related_resources,
+        new.observed_generation,
+    )
 }
