@@ -30,6 +30,7 @@ pub mod rollout;
 pub mod room;
 pub mod selector;
 pub mod text;
+pub mod token;
 pub mod work;
 
 mod now;

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use berth_agent_core::addons::status::Rotation;
-use berth_agent_core::addons::token::{self, Standing, Token};
+use berth_agent_core::addons::token::{self, Token};
 use berth_agent_core::addons::wanted::Registration;
 use berth_agent_core::held::SecretData;
+use berth_api::token::{Standing, judge};
 use berth_hub::{Call, HubApi, object_path};
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -81,7 +82,7 @@ impl<'a> TokenContent<'a> {
         let data = exchange.stored().map_or(&empty, |it| &it.data);
         let held = self.unsaved.as_ref().or_else(|| data.get(token::TOKEN));
         let mut current = held.cloned().unwrap_or_default();
-        let mut standing = token::judge(&current, uid, now);
+        let mut standing = judge(&current, uid, now);
         if standing == Standing::Due {
             if uid.is_none() {
                 let message = "condition TokenInfrastructureReady of the add-on is not True: on the hub, check the controller of add-ons";
@@ -92,7 +93,7 @@ impl<'a> TokenContent<'a> {
                 return Ok(reporter.waits(&wait, no_token(&wait)));
             }
             current = self.ask(&reporter.of.asked.cluster, hub).await?;
-            standing = token::judge(&current, uid, now);
+            standing = judge(&current, uid, now);
             let is_good = standing != Standing::Due;
             self.unsaved = is_good.then(|| current.clone());
         }

@@ -70,15 +70,22 @@ impl Writer {
         }
     }
 
+    /// A writer for another API server, within the same term and with the same field manager, without a limit but its own bounds.
+    #[must_use]
+    pub fn to(&self, api: HubApi) -> Self {
+        Self::new(api, self.term.clone(), None, self.manager)
+    }
+
     pub(crate) fn api(&self) -> &HubApi {
         &self.api
     }
 
-    /// Sends a write.
+    /// Sends a write. The caller applies the response, as [`Handle::carry_out`](crate::Handle::carry_out) does it for the API servers of a
+    /// controller.
     ///
     /// # Errors
     /// The API server refused it, or did not respond in time. In the second case it may have been carried out.
-    pub(crate) async fn write(&self, write: &Write) -> Result<Written, (WriteFailure, Refusal)> {
+    pub async fn write(&self, write: &Write) -> Result<Written, (WriteFailure, Refusal)> {
         let target = &write.target;
         let mut answer = self
             .call(call_of(target, &write.action, self.manager))
