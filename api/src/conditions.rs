@@ -356,6 +356,8 @@ pub mod operator {
     pub const APPLIED: &str = "Applied";
     /// Of a ClusterManager: its Deployments are rolled out; true while they are not.
     pub const PROGRESSING: &str = "Progressing";
+    /// Of a Klusterlet whose agent runs on another cluster: the managed cluster can be reached.
+    pub const READY_TO_APPLY: &str = "ReadyToApply";
     /// Of a Klusterlet: its agents run.
     pub const AVAILABLE: &str = "Available";
     /// All feature gates exist; unknown ones are ignored.

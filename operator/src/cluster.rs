@@ -1,7 +1,11 @@
 //! The operator of a managed cluster.
 
+mod changes;
 mod connection;
+mod errands;
 mod kinds;
+mod managed;
+mod seen;
 mod world;
 
 pub use berth_operator_core::cluster::Settings;

@@ -13,6 +13,7 @@
 //! - Killed at any time, it goes on where it was: all that it knows is in the objects.
 
 pub mod cluster;
+mod elsewhere;
 pub mod hub;
 mod settle;
 mod sight;

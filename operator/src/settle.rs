@@ -95,7 +95,7 @@ fn undone(write: &Write) -> Failure {
 }
 
 /// A failure, as the object reports it. What passes by itself is not reported.
-fn failure(failure: &WriteFailure) -> Option<Failure> {
+pub(crate) fn failure(failure: &WriteFailure) -> Option<Failure> {
     if failure.code == 409 {
         return None;
     }

@@ -5,6 +5,9 @@
 //! that OCM's has in the same mode, so that one is replaced by the other in its Deployment. What OCM's operator made and nobody needs any more
 //! goes when the agent runs; what is in a namespace that the Klusterlet named before, when the agent has come to its hub.
 //!
+//! Of an agent that runs on this cluster and manages another one (mode Hosted), the definitions, the account and the roles are there, and its
+//! Deployment here waits for them: see `managed`, `hosted` and `secret`.
+//!
 //! # Guarantees
 //! - Nothing is written that is as it should be: see [`objects`](crate::objects).
 //! - Only objects with the label of this Klusterlet are deleted, in namespaces of Open Cluster Management.
@@ -16,16 +19,27 @@ mod connection;
 mod credentials;
 mod decide;
 mod facts;
+mod hosted;
+mod managed;
+mod place;
 mod removal;
 mod render;
+mod secret;
 mod status;
 
-pub use choice::{Choice, Settings, choice, namespace};
+pub use choice::{Choice, Settings, choice};
 pub use connection::{Check, Connection, Right, of_bootstrap, of_hub};
 pub use credentials::{Credentials, Unusable, credentials};
 pub use decide::{asked_for, can_have_an_agent, decide, report_failures};
-pub use facts::{AppliedWork, Facts};
-pub use render::{ADDON_NAMESPACE, Objects, Renderer, everything, shared};
+pub use facts::{AppliedWork, AppliedWorks, Facts};
+pub use managed::{KINDS_THERE, Managed, Outcome, Task, There, Unprepared, is_shared, task, there};
+pub use place::{is_hosted, namespace};
+pub use removal::keeps_works_here;
+pub use render::{ADDON_NAMESPACE, Objects, Rendered, Renderer, everything, shared};
+pub use secret::{
+    AGENT_SECRETS, Account, HUB_SECRET, MANAGED_SECRET, TOKEN_SECONDS, content, is_good, secret,
+    secret_name,
+};
 
 /// The group and the resource of Klusterlets.
 pub(crate) const RECONCILED: (&str, &str) = ("operator.open-cluster-management.io", "klusterlets");

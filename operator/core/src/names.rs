@@ -10,8 +10,12 @@ pub const CREATED_BY: &str = "open-cluster-management.io/created-by-clustermanag
 /// The finalizer of a Klusterlet.
 pub const KLUSTERLET_FINALIZER: &str = "operator.open-cluster-management.io/klusterlet-cleanup";
 
-/// The finalizer of a Klusterlet whose agent OCM's operator has installed from another cluster.
+/// The finalizer of a Klusterlet whose agent runs on this cluster and manages another one: there is something to clean up there.
 pub const HOSTED_FINALIZER: &str = "operator.open-cluster-management.io/klusterlet-hosted-cleanup";
+
+/// The annotation of a Klusterlet that is being deleted: since when its managed cluster cannot be reached.
+pub const AWAY_SINCE: &str =
+    "operator.open-cluster-management.io/managed-resources-eviction-timestamp";
 
 /// The label of what an operator wrote for a Klusterlet: its name.
 pub const CREATED_BY_KLUSTERLET: &str = "open-cluster-management.io/created-by-klusterlet";

@@ -30,9 +30,24 @@ pub fn of_cluster() -> Vec<Value> {
         named(
             "",
             "secrets",
-            &["bootstrap-hub-kubeconfig", "hub-kubeconfig-secret"],
+            &["bootstrap-hub-kubeconfig", cluster::MANAGED_SECRET],
             &["get", "list", "watch"],
         ),
+        // With the agent, where its namespace stays.
+        named(
+            "",
+            "secrets",
+            &[cluster::HUB_SECRET],
+            &["get", "list", "watch", "delete"],
+        ),
+        // The credentials of agents on this cluster for managed ones. RBAC cannot limit create to a name.
+        named(
+            "",
+            "secrets",
+            &cluster::AGENT_SECRETS,
+            &["get", "list", "watch", "patch", "delete"],
+        ),
+        rule("", &["secrets"], &["create"]),
         rule(
             "work.open-cluster-management.io",
             &["appliedmanifestworks"],

@@ -6,12 +6,12 @@ use std::time::Duration;
 use base64::prelude::{BASE64_STANDARD, Engine};
 use berth_hub::{Call, HubApi, object_path, optional};
 use berth_operator_core::cluster::{
-    Check, Connection, Credentials, Right, Unusable, credentials, of_bootstrap, of_hub,
+    Check, Connection, Credentials, HUB_SECRET, Right, Unusable, credentials, of_bootstrap, of_hub,
 };
 use berth_reconcile::Handle;
 use serde_json::{Value, json};
 
-use super::kinds::SECRETS;
+use super::kinds::BOOTSTRAP_SECRET;
 use super::world::Operator;
 
 /// The longest time for a call.
@@ -31,7 +31,7 @@ struct Reasons {
 }
 
 const BOOTSTRAP: Reasons = Reasons {
-    secret: SECRETS[0],
+    secret: BOOTSTRAP_SECRET,
     missing: "BootstrapSecretMissing",
     without_kubeconfig: "BootstrapSecretError",
     error: "BootstrapSecretError",
@@ -41,7 +41,7 @@ const BOOTSTRAP: Reasons = Reasons {
 };
 
 const HUB: Reasons = Reasons {
-    secret: SECRETS[1],
+    secret: HUB_SECRET,
     missing: "HubKubeConfigSecretMissing",
     without_kubeconfig: "HubKubeConfigMissing",
     error: "HubKubeConfigError",
@@ -119,16 +119,15 @@ async fn try_of(
         .json()
         .map_err(|error| (reasons.error, format!("Failed to read {what}: {error}")))?;
     let data = decoded(&secret);
-    let Credentials { kubeconfig, server } = credentials(&data, |it| BASE64_STANDARD.encode(it))
-        .map_err(|unusable| match unusable {
-            Unusable::Missing => (
-                reasons.without_kubeconfig,
-                format!("{what} has no kubeconfig yet"),
-            ),
-            Unusable::Kubeconfig(why) => {
-                (reasons.error, format!("the kubeconfig of {what}: {why}"))
-            }
-        })?;
+    let Credentials {
+        kubeconfig, server, ..
+    } = credentials(&data, |it| BASE64_STANDARD.encode(it)).map_err(|unusable| match unusable {
+        Unusable::Missing => (
+            reasons.without_kubeconfig,
+            format!("{what} has no kubeconfig yet"),
+        ),
+        Unusable::Kubeconfig(why) => (reasons.error, format!("the kubeconfig of {what}: {why}")),
+    })?;
     let rights = if is_hub {
         let kept = || String::from_utf8(data.get(CLUSTER_NAME)?.clone()).ok();
         let cluster = Some(asked.cluster.clone()).filter(|it| !it.is_empty());
@@ -165,7 +164,7 @@ async fn try_of(
 }
 
 /// `data` of a Secret.
-fn decoded(secret: &Value) -> BTreeMap<String, Vec<u8>> {
+pub(super) fn decoded(secret: &Value) -> BTreeMap<String, Vec<u8>> {
     let data = secret["data"].as_object().into_iter().flatten();
     let data = data.filter_map(|(key, value)| {
         let bytes = BASE64_STANDARD.decode(value.as_str()?).ok()?;

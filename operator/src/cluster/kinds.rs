@@ -5,7 +5,9 @@ use std::sync::LazyLock;
 use berth_api::GroupVersionResource;
 use berth_api::operator::Klusterlet;
 use berth_operator_core::TlsProfile;
-use berth_operator_core::cluster::{AppliedWork, shared};
+use berth_operator_core::cluster::{
+    AGENT_SECRETS, AppliedWork, HUB_SECRET, MANAGED_SECRET, shared,
+};
 use berth_operator_core::names::CREATED_BY_KLUSTERLET;
 use berth_operator_core::objects::{self, Id, Stored};
 use berth_reconcile::{RowOf, Watched};
@@ -35,8 +37,6 @@ pub(super) enum Kind {
 pub(super) enum Fact {
     Klusterlet(Box<Klusterlet>),
     Object(Box<Stored>),
-    /// Only that it changed: its content is read when it is used.
-    Secret,
     Work(Box<AppliedWork>),
     Tls(TlsProfile),
 }
@@ -55,11 +55,26 @@ pub(super) const OWN: [objects::Kind; 7] = [
 /// What all Klusterlets share.
 pub(super) static SHARED: LazyLock<Vec<Id>> = LazyLock::new(shared);
 
-/// The Secrets with the credentials for the hub.
-pub(super) const SECRETS: [&str; 2] = ["bootstrap-hub-kubeconfig", "hub-kubeconfig-secret"];
+/// The Secrets with credentials: for the hub, and for a managed cluster that is not the one of its agent.
+pub(super) const SECRETS: [&str; 5] = [
+    BOOTSTRAP_SECRET,
+    HUB_SECRET,
+    MANAGED_SECRET,
+    AGENT_SECRETS[0],
+    AGENT_SECRETS[1],
+];
+
+/// The Secret with the credentials of the first request to the hub.
+pub(super) const BOOTSTRAP_SECRET: &str = "bootstrap-hub-kubeconfig";
 
 /// The names of their rows.
-const ROWS: [&str; 2] = ["bootstrap-secrets", "hub-secrets"];
+const ROWS: [&str; 5] = [
+    "bootstrap-secrets",
+    "hub-secrets",
+    "managed-secrets",
+    "work-agent-secrets",
+    "agent-secrets",
+];
 
 /// The table of kinds. Every cluster serves them but for Klusterlets, whose definition may come later.
 /// `namespace`: of the operator.
@@ -74,9 +89,9 @@ pub(super) fn watched(namespace: &str) -> Vec<RowOf<Operator>> {
         (Kind::Tls, tls::row(namespace, Fact::Tls)),
     ];
     for (place, (row, name)) in ROWS.into_iter().zip(SECRETS).enumerate() {
-        let secrets = GroupVersionResource::new("", "v1", "secrets");
-        let secrets = Watched::new(row, secrets, |_| Ok(Fact::Secret));
-        rows.push((Kind::Secret(place), secrets.named(name).optional()));
+        // Without its content, which is read when it is used.
+        let secrets = rows_of(row, objects::Kind::Secret).named(name);
+        rows.push((Kind::Secret(place), secrets));
     }
     for kind in OWN {
         let row = objects_of(kind).labelled(CREATED_BY_KLUSTERLET);
@@ -89,7 +104,11 @@ pub(super) fn watched(namespace: &str) -> Vec<RowOf<Operator>> {
 }
 
 fn objects_of(kind: objects::Kind) -> Watched<Fact> {
-    let row = Watched::new(kind.name(), kind.resource(), |item| {
+    rows_of(kind.name(), kind)
+}
+
+fn rows_of(name: &'static str, kind: objects::Kind) -> Watched<Fact> {
+    let row = Watched::new(name, kind.resource(), |item| {
         Ok(Fact::Object(Box::new(Stored::read(
             item.json,
             CREATED_BY_KLUSTERLET,
@@ -101,21 +120,25 @@ fn objects_of(kind: objects::Kind) -> Watched<Fact> {
 
 /// The row of AppliedManifestWorks, which a cluster need not serve.
 pub(super) fn works() -> Watched<Fact> {
-    let works = GroupVersionResource::new(
-        "work.open-cluster-management.io",
-        "v1",
-        "appliedmanifestworks",
-    );
-    let works = Watched::new("appliedmanifestworks", works, |item| {
+    let works = Watched::new("appliedmanifestworks", resource_of_works(), |item| {
         let work: WorkObject = serde_json::from_str(item.json)?;
         Ok(Fact::Work(Box::new(work.into())))
     });
     works.optional()
 }
 
+/// AppliedManifestWorks.
+pub(super) fn resource_of_works() -> GroupVersionResource {
+    GroupVersionResource::new(
+        "work.open-cluster-management.io",
+        "v1",
+        "appliedmanifestworks",
+    )
+}
+
 /// What is read of an AppliedManifestWork.
 #[derive(Deserialize)]
-struct WorkObject {
+pub(super) struct WorkObject {
     metadata: Metadata,
     #[serde(default)]
     spec: Spec,

@@ -1,7 +1,6 @@
 //! The operator as a [`World`].
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::hash::{BuildHasher, RandomState};
 use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,25 +9,21 @@ use berth_api::Now;
 use berth_api::operator::Klusterlet;
 use berth_api::plan::{Plan, Write};
 use berth_operator_core::cluster::{
-    AppliedWork, Connection, Facts, RECONCILER, Renderer, Settings, asked_for, can_have_an_agent,
-    choice, decide, namespace, report_failures,
+    AppliedWork, Connection, Facts, Managed, RECONCILER, Renderer, Settings, asked_for,
+    can_have_an_agent, choice, decide, keeps_works_here, namespace, report_failures,
 };
 use berth_operator_core::objects::{self, Id, Stored};
 use berth_operator_core::{Decision, Failure, age};
 use berth_reconcile::queue::Next;
 use berth_reconcile::{Handle, Lane, Meta, Report, Wake, WatchError, World, now};
 
+use super::changes::Change;
 use super::connection::{Asked, look};
+use super::errands::{Errand, run};
 use super::kinds::{Fact, Kind, OWN, SECRETS, SHARED, works};
+use super::seen::Seen;
 use crate::settle::{Installs, id, kind_of, settle};
 use crate::sight::Sight;
-
-/// When a connection that does not work is looked at again, in seconds. It changes without a sign, on the hub: soon after the agent has got its
-/// certificate, as a rule.
-const AGAIN: [u64; 7] = [2, 5, 10, 30, 60, 120, 480];
-
-/// When one that works is looked at again.
-const WHILE_IT_WORKS: Duration = Duration::from_secs(600);
 
 /// What is worked on.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -37,27 +32,22 @@ pub(super) enum Key {
     Klusterlet(String),
     /// Whether its agent can reach the hub.
     Connection(String),
+    /// What it asks for on its managed cluster, if the agent runs on this one.
+    Managed(String),
 }
 
 /// What the operator knows of its cluster.
 pub(super) struct Operator {
-    settings: Settings,
-    renderer: Renderer,
-    klusterlets: BTreeMap<String, Klusterlet>,
+    pub(super) settings: Settings,
+    pub(super) renderer: Renderer,
+    pub(super) klusterlets: BTreeMap<String, Klusterlet>,
     /// Klusterlets that cannot be read: nothing is written for them.
     unreadable: BTreeSet<String>,
-    stored: BTreeMap<Id, Stored>,
-    connections: BTreeMap<String, Looked>,
+    pub(super) stored: BTreeMap<Id, Stored>,
+    pub(super) connections: BTreeMap<String, Seen<Asked, Connection>>,
+    pub(super) managed: BTreeMap<String, Seen<Errand, Managed>>,
     works: BTreeMap<String, AppliedWork>,
     sight: Sight<Kind>,
-}
-
-/// What was seen of a connection.
-struct Looked {
-    asked: Asked,
-    connection: Connection,
-    /// How often it did not work in a row. `None`: something has changed since.
-    times: Option<usize>,
 }
 
 // === impl Operator ===
@@ -71,18 +61,19 @@ impl Operator {
             unreadable: BTreeSet::new(),
             stored: BTreeMap::new(),
             connections: BTreeMap::new(),
+            managed: BTreeMap::new(),
             works: BTreeMap::new(),
             sight: Sight::new(),
         }
     }
 
     /// Returns whether everything has been seen that decides.
-    fn is_ready(&self) -> bool {
+    pub(super) fn is_ready(&self) -> bool {
         self.sight.is_listed(&Kind::Klusterlet) && needed().all(|it| self.sight.is_known(&it))
     }
 
     /// The Klusterlet, if it can be read.
-    fn klusterlet(&self, name: &str) -> Option<&Klusterlet> {
+    pub(super) fn klusterlet(&self, name: &str) -> Option<&Klusterlet> {
         let klusterlet = self.klusterlets.get(name);
         klusterlet.filter(|_| !self.unreadable.contains(name))
     }
@@ -97,6 +88,7 @@ impl Operator {
             stored: &self.stored,
             works: self.sight.is_known(&Kind::Work).then_some(&self.works),
             connection: self.connection(name),
+            managed: self.managed(name),
             settings: &self.settings,
             failures,
         })
@@ -105,8 +97,8 @@ impl Operator {
     /// What was seen of the connection, if it is that of the agent as it is now.
     fn connection(&self, name: &str) -> Option<&Connection> {
         let looked = self.connections.get(name)?;
-        let is_of_now = self.asked(name).as_ref() == Some(&looked.asked);
-        is_of_now.then_some(&looked.connection)
+        let is_of_now = self.asked(name).as_ref() == Some(&looked.of);
+        is_of_now.then_some(&looked.what)
     }
 
     /// Returns whether there are other Klusterlets, also such as cannot be read.
@@ -116,7 +108,7 @@ impl Operator {
     }
 
     /// Another Klusterlet that has the namespace of this one: it made the namespace, or if none did it is older.
-    fn holder(&self, klusterlet: &Klusterlet) -> Option<&str> {
+    pub(super) fn holder(&self, klusterlet: &Klusterlet) -> Option<&str> {
         let place = namespace(klusterlet);
         let is_able = |it: &&Klusterlet| can_have_an_agent(it) && namespace(it) == place;
         let maker = self.stored.get(&id(objects::Kind::Namespace, "", place));
@@ -131,14 +123,8 @@ impl Operator {
         name.filter(|_| holder.metadata.name != klusterlet.metadata.name)
     }
 
-    /// What is to be looked at of all connections.
-    fn all_asked(&self) -> BTreeMap<String, Option<Asked>> {
-        let names = self.klusterlets.keys();
-        names.map(|it| (it.clone(), self.asked(it))).collect()
-    }
-
     /// What is to be looked at of the connection of a Klusterlet; `None` if it has no agent.
-    fn asked(&self, name: &str) -> Option<Asked> {
+    pub(super) fn asked(&self, name: &str) -> Option<Asked> {
         let klusterlet = self.klusterlet(name)?;
         let metadata = &klusterlet.metadata;
         let has_agent = metadata.deletion_timestamp.is_none()
@@ -158,63 +144,22 @@ impl Operator {
 
     /// Notes what was seen of a connection, and returns when to look again.
     fn looked(&mut self, name: &str, asked: Asked, connection: Connection) -> Duration {
+        let works = connection.is_functional();
         let before = self.connections.remove(name);
-        let before = before.filter(|it| it.asked == asked);
-        let times = before.and_then(|it| it.times);
-        let times = times
-            .map_or(0, |it| it.saturating_add(1))
-            .min(AGAIN.len() - 1);
-        let is_functional = connection.is_functional();
-        let looked = Looked {
-            asked,
-            connection,
-            times: Some(times),
-        };
-        self.connections.insert(name.to_owned(), looked);
-        spread(if is_functional {
-            WHILE_IT_WORKS
-        } else {
-            Duration::from_secs(AGAIN[times])
-        })
+        let (seen, wait) = Seen::after(before, asked, connection, works);
+        self.connections.insert(name.to_owned(), seen);
+        wait
     }
 
+    /// Returns whether a Klusterlet is being deleted whose works are on this cluster.
     fn has_deleted(&self) -> bool {
         let mut all = self.klusterlets.values();
-        all.any(|it| it.metadata.deletion_timestamp.is_some())
+        all.any(|it| it.metadata.deletion_timestamp.is_some() && keeps_works_here(it))
     }
 
     fn wake(&self, wakes: &mut Wake<Self>) {
         wakes.extend(self.klusterlets.keys().cloned().map(Key::Klusterlet));
     }
-
-    /// Wakes the connections whose question has changed.
-    fn wake_asked(&self, before: &BTreeMap<String, Option<Asked>>, wakes: &mut Wake<Self>) {
-        for (name, asked) in self.all_asked() {
-            if before.get(&name) != Some(&asked) {
-                wakes.wake(Key::Connection(name));
-            }
-        }
-    }
-
-    /// Wakes the connections of the agents in a namespace, where a Secret changed.
-    fn wake_connections(&mut self, of: &str, wakes: &mut Wake<Self>) {
-        let all = self.klusterlets.iter();
-        let of_namespace = all.filter(|(_, it)| namespace(it) == of);
-        for (name, _) in of_namespace {
-            if let Some(looked) = self.connections.get_mut(name) {
-                looked.times = None;
-            }
-            wakes.wake(Key::Connection(name.clone()));
-        }
-    }
-}
-
-/// A duration that many operators do not wait alike: at most a quarter longer.
-fn spread(wait: Duration) -> Duration {
-    let millis = u64::try_from(wait.as_millis() / 4)
-        .unwrap_or(u64::MAX)
-        .max(1);
-    wait + Duration::from_millis(RandomState::new().hash_one(0) % millis)
 }
 
 /// What must be known before anything is decided.
@@ -277,75 +222,89 @@ impl World for Operator {
     const LANES: &'static [Lane] = &[
         Lane::new(RECONCILER, 1),
         Lane::new("klusterlet-connection", 4),
+        Lane::new("klusterlet-managed", 4),
     ];
 
     fn lane(key: &Key) -> usize {
         match key {
             Key::Klusterlet(_) => 0,
             Key::Connection(_) => 1,
+            Key::Managed(_) => 2,
         }
     }
 
     fn apply(&mut self, kind: Kind, it: &Meta, fact: Fact, _: Report, wakes: &mut Wake<Self>) {
         match (kind, fact) {
             (_, Fact::Klusterlet(klusterlet)) => {
-                let before = self.all_asked();
-                self.unreadable.remove(&it.name);
-                self.klusterlets.insert(it.name.clone(), *klusterlet);
-                self.wake_asked(&before, wakes);
+                self.change(&Change::Klusterlet(&it.name), wakes, |world| {
+                    world.unreadable.remove(&it.name);
+                    world.klusterlets.insert(it.name.clone(), *klusterlet);
+                });
             }
             (Kind::Object(kind), Fact::Object(stored)) => {
                 let id = id(kind, &it.namespace, &it.name);
-                if place_of(&id).is_some() {
-                    return;
+                if place_of(&id).is_none() {
+                    self.change(&Change::Object(&id), wakes, |world| {
+                        world.stored.insert(id.clone(), *stored);
+                    });
                 }
+            }
+            (Kind::Secret(place), Fact::Object(stored)) => {
+                let id = id(objects::Kind::Secret, &it.namespace, &it.name);
                 self.stored.insert(id, *stored);
+                self.wake_readers(place, &it.namespace, wakes);
             }
             (Kind::Shared(place), Fact::Object(stored)) => {
                 if let Some(id) = SHARED.get(place) {
                     self.stored.insert(id.clone(), *stored);
+                    self.wake(wakes);
                 }
             }
-            (_, Fact::Secret) => return self.wake_connections(&it.namespace, wakes),
             (_, Fact::Work(work)) => {
                 self.works.insert(it.name.clone(), *work);
-                return;
             }
-            (_, Fact::Tls(profile)) => self.settings.tls = Some(profile),
-            _ => return,
+            (_, Fact::Tls(profile)) => self.change(&Change::All, wakes, |world| {
+                world.settings.tls = Some(profile);
+            }),
+            _ => {}
         }
-        self.wake(wakes);
     }
 
     fn gone(&mut self, kind: Kind, space: &str, name: &str, wakes: &mut Wake<Self>) {
         match kind {
             Kind::Klusterlet => {
-                let before = self.all_asked();
-                self.unreadable.remove(name);
-                self.klusterlets.remove(name);
-                self.connections.remove(name);
                 // The next one in its namespace; and nobody may need AppliedManifestWorks any more.
-                self.wake_asked(&before, wakes);
-                wakes.wake(Key::Klusterlet(name.to_owned()));
+                self.change(&Change::Klusterlet(name), wakes, |world| {
+                    world.unreadable.remove(name);
+                    world.klusterlets.remove(name);
+                    world.connections.remove(name);
+                    world.managed.remove(name);
+                });
             }
             Kind::Object(kind) => {
                 let id = id(kind, space, name);
                 if place_of(&id).is_none() {
-                    self.stored.remove(&id);
+                    self.change(&Change::Object(&id), wakes, |world| {
+                        world.stored.remove(&id);
+                    });
                 }
             }
             Kind::Shared(place) => {
                 if let Some(id) = SHARED.get(place) {
                     self.stored.remove(id);
+                    self.wake(wakes);
                 }
             }
-            Kind::Secret(_) => return self.wake_connections(space, wakes),
+            Kind::Secret(place) => {
+                self.stored.remove(&id(objects::Kind::Secret, space, name));
+                self.wake_readers(place, space, wakes);
+            }
             Kind::Work => {
                 self.works.remove(name);
+                self.wake(wakes);
             }
-            Kind::Tls => self.settings.tls = None,
+            Kind::Tls => self.change(&Change::All, wakes, |world| world.settings.tls = None),
         }
-        self.wake(wakes);
     }
 
     fn unreadable(&mut self, kind: Kind, object: &Meta, error: &serde_json::Error) {
@@ -362,7 +321,7 @@ impl World for Operator {
         // A watch that ends may report once more.
         let is_over = kind == Kind::Work && !self.sight.is_watched(&kind);
         if !is_over && self.sight.listed(kind, kind.name()) {
-            self.wake(wakes);
+            wakes.extend(self.all());
         }
     }
 
@@ -379,7 +338,7 @@ impl World for Operator {
             _ => false,
         };
         if is_news {
-            self.wake(wakes);
+            wakes.extend(self.all());
         }
         if kind == Kind::Klusterlet && error.code == 404 {
             tracing::info!(
@@ -390,7 +349,9 @@ impl World for Operator {
 
     fn all(&self) -> Vec<Key> {
         let names = self.klusterlets.keys();
-        let keys = names.flat_map(|it| [Key::Klusterlet(it.clone()), Key::Connection(it.clone())]);
+        let keys = names.flat_map(|it| {
+            [Key::Klusterlet, Key::Connection, Key::Managed].map(|key| key(it.clone()))
+        });
         keys.collect()
     }
 
@@ -403,6 +364,10 @@ impl World for Operator {
         let target = &write.target;
         let kind = kind_of(target)?;
         let namespace = target.namespace.as_deref().unwrap_or_default();
+        if kind == objects::Kind::Secret {
+            let place = SECRETS.iter().position(|it| *it == target.name);
+            return place.map(Kind::Secret);
+        }
         let place = place_of(&id(kind, namespace, &target.name));
         Some(place.map_or(Kind::Object(kind), Kind::Shared))
     }
@@ -414,6 +379,7 @@ impl World for Operator {
                 settle(on, name).await
             }
             Key::Connection(name) => connection(on, name).await,
+            Key::Managed(name) => run(on, name).await,
         }
     }
 

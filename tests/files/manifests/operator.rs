@@ -78,6 +78,7 @@ fn the_operators_role_is_limited() {
 #[test]
 fn the_role_of_the_operator_of_a_cluster_is_limited() {
     let mut escalates = 0;
+    let mut secrets = Vec::new();
     for role in read(ROLE_OF_CLUSTER) {
         for rule in rules(&role) {
             for field in ["apiGroups", "resources", "verbs"] {
@@ -89,15 +90,34 @@ fn the_role_of_the_operator_of_a_cluster_is_limited() {
                 escalates += 1;
                 assert_eq!(rule["apiGroups"], json!(["rbac.authorization.k8s.io"]));
             }
-            // It reads the credentials of agents, and no other Secret.
             if has(rule, "resources", "secrets") {
-                let names = json!(["bootstrap-hub-kubeconfig", "hub-kubeconfig-secret"]);
-                assert_eq!(rule["resourceNames"], names, "{rule}");
-                assert_eq!(rule["verbs"], json!(["get", "list", "watch"]));
+                secrets.push((rule["resourceNames"].clone(), rule["verbs"].clone()));
             }
         }
     }
     assert_eq!(escalates, 2, "clusterroles and roles");
+    // It reads the credentials of agents, and no other Secret; and makes those for managed clusters.
+    let made = [
+        "external-managed-kubeconfig-work",
+        "external-managed-kubeconfig-agent",
+    ];
+    let expected = [
+        (
+            json!(["bootstrap-hub-kubeconfig", "external-managed-kubeconfig"]),
+            json!(["get", "list", "watch"]),
+        ),
+        (
+            json!(["hub-kubeconfig-secret"]),
+            json!(["get", "list", "watch", "delete"]),
+        ),
+        (
+            json!(made),
+            json!(["get", "list", "watch", "patch", "delete"]),
+        ),
+        // RBAC cannot limit this to names.
+        (Value::Null, json!(["create"])),
+    ];
+    assert_eq!(secrets, expected);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 //! The operator has the rights of `manifests/operator/klusterlet`, and no others.
 
 mod connecting;
+mod hosted;
 mod installing;
 mod interrupted;
 mod removing;
@@ -108,12 +109,18 @@ impl World {
 
     /// Puts a bootstrap kubeconfig into its Secret.
     async fn bootstraps(&self, kubeconfig: &[u8]) {
+        self.keeps(SPACE, "bootstrap-hub-kubeconfig", kubeconfig)
+            .await;
+    }
+
+    /// Puts a kubeconfig into a Secret of a namespace.
+    async fn keeps(&self, space: &str, name: &str, kubeconfig: &[u8]) {
         let secret = json!({
-            "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "bootstrap-hub-kubeconfig"},
+            "apiVersion": "v1", "kind": "Secret", "metadata": {"name": name},
             "data": {"kubeconfig": BASE64_STANDARD.encode(kubeconfig)},
         });
-        let path = format!("{SPACE}/secrets");
-        let path_of_it = format!("{path}/bootstrap-hub-kubeconfig");
+        let path = format!("{space}/secrets");
+        let path_of_it = format!("{path}/{name}");
         if self.admin.get(&path_of_it).await.unwrap().code == 404 {
             self.admin.post(&path, &secret).await.unwrap().ok();
         } else {
@@ -122,35 +129,48 @@ impl World {
         }
     }
 
+    /// A value of a Secret.
+    async fn kept(&self, space: &str, name: &str, key: &str) -> Vec<u8> {
+        let secret = self.admin.get(&format!("{space}/secrets/{name}")).await;
+        let secret = secret.unwrap();
+        let value = secret.ok()["data"][key].as_str().unwrap();
+        BASE64_STANDARD.decode(value).unwrap()
+    }
+
     /// Runs the agent as its Deployment says.
     async fn agent(&self) -> Operator {
-        let deployment = once(&self.admin, DEPLOYMENT, "it is there", |_| true).await;
-        let pod = &deployment["spec"]["template"]["spec"];
+        self.runs(DEPLOYMENT, "open-cluster-management-agent", &[])
+            .await
+    }
+
+    /// Runs the agent of a Deployment. `more`: arguments after its own.
+    async fn runs(&self, deployment: &str, namespace: &str, more: &[&str]) -> Operator {
+        let object = once(&self.admin, deployment, "it is there", |_| true).await;
+        let pod = &object["spec"]["template"]["spec"];
         let account = pod["serviceAccountName"].as_str().unwrap();
-        let account = self
-            .cluster
-            .service_account("open-cluster-management-agent", account)
-            .await;
+        let account = self.cluster.service_account(namespace, account).await;
         let args = pod["containers"][0]["args"].as_array().unwrap();
         let args: Vec<&str> = args.iter().map(|it| it.as_str().unwrap()).collect();
         // What the Deployment mounts.
-        let secret = format!("{SPACE}/secrets/bootstrap-hub-kubeconfig");
-        let secret = self.admin.get(&secret).await.unwrap();
-        let kubeconfig = secret.ok()["data"]["kubeconfig"].as_str().unwrap();
+        let space = format!("/api/v1/namespaces/{namespace}");
+        let kubeconfig = self
+            .kept(&space, "bootstrap-hub-kubeconfig", "kubeconfig")
+            .await;
         let bootstrap = self.files.path().join("bootstrap");
-        std::fs::write(&bootstrap, BASE64_STANDARD.decode(kubeconfig).unwrap()).unwrap();
+        std::fs::write(&bootstrap, kubeconfig).unwrap();
         let folder = self.files.path().join("hub-kubeconfig");
         let mut command = berth(&args);
         command
             .args(["--kubeconfig", account.kubeconfig.to_str().unwrap()])
             .args(["--bootstrap-kubeconfig", bootstrap.to_str().unwrap()])
             .args(["--hub-kubeconfig-dir", folder.to_str().unwrap()])
-            .args(["--namespace", "open-cluster-management-agent"])
+            .args(["--namespace", namespace])
             .args(["--listen", "127.0.0.1:auto", "--log-format", "json"])
+            .args(more)
             // As in a pod, whose file system is read-only.
             .env("TMPDIR", "/nonexistent");
         let agent = Operator::run(command);
-        self.reports(DEPLOYMENT).await;
+        self.reports(deployment).await;
         agent
     }
 

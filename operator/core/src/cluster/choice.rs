@@ -4,15 +4,13 @@ use std::collections::BTreeMap;
 
 use berth_api::operator::{
     AddOnAuthType, BootstrapKubeConfigsType, FeatureGate, HubApiServerHostAlias, Klusterlet,
-    KlusterletMode, RegistrationAuthType, RegistrationConfiguration, WorkAgentConfiguration,
+    RegistrationAuthType, RegistrationConfiguration, WorkAgentConfiguration,
 };
 use berth_manifests::values::AgentValues;
 use serde_json::Value;
 
+use super::place::{is_hosted, is_single, managed_namespace, namespace};
 use crate::spec::{Gate, Ignored, TlsProfile, as_map, image, labels, resources};
-
-/// The namespace of a Klusterlet that names none.
-const NAMESPACE: &str = "open-cluster-management-agent";
 
 /// The settings of an operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,6 +36,8 @@ pub struct Choice {
     pub image: String,
     /// The namespace of the agent.
     pub namespace: String,
+    /// If the agent runs on this cluster and manages another one: its namespace there.
+    pub managed: Option<String>,
     /// One agent does both, under one Lease.
     pub is_single: bool,
     /// An entry of the hosts file.
@@ -61,6 +61,9 @@ const ANNOTATIONS: &str = "agent.open-cluster-management.io";
 /// The most hubs of an agent.
 const MOST_HUBS: usize = 16;
 
+/// The kubeconfig of the managed cluster, where the agent runs on another one.
+const MANAGED_KUBECONFIG: &str = "/spoke/config/kubeconfig";
+
 /// What the CustomResourceDefinition sets where nothing is said: requests per second, and at once.
 const RATES: [Option<i32>; 2] = [Some(50), Some(100)];
 
@@ -68,8 +71,7 @@ const RATES: [Option<i32>; 2] = [Some(50), Some(100)];
 #[must_use]
 pub fn choice(klusterlet: &Klusterlet, settings: &Settings) -> Choice {
     let spec = &klusterlet.spec;
-    let mode = spec.deploy_option.as_ref().map(|it| &it.mode);
-    let is_single = mode == Some(&KlusterletMode::Singleton);
+    let is_single = is_single(klusterlet);
     let set = match is_single {
         true => &spec.image_pull_spec,
         false => &spec.registration_image_pull_spec,
@@ -77,6 +79,7 @@ pub fn choice(klusterlet: &Klusterlet, settings: &Settings) -> Choice {
     let mut choice = Choice {
         image: image(set, &settings.image, &IMAGES_OF_OCM),
         namespace: namespace(klusterlet).to_owned(),
+        managed: is_hosted(klusterlet).then(|| managed_namespace(klusterlet).to_owned()),
         is_single,
         host_alias: spec.hub_api_server_host_alias.clone(),
         resources: spec.resource_requirement.as_ref().and_then(resources),
@@ -103,6 +106,10 @@ pub fn choice(klusterlet: &Klusterlet, settings: &Settings) -> Choice {
             .extra_args
             .push("--singleton".to_owned());
     }
+    if choice.managed.is_some() {
+        choice.flag("spoke-kubeconfig", MANAGED_KUBECONFIG);
+        choice.flag("terminate-on-files", MANAGED_KUBECONFIG);
+    }
     choice.servers(klusterlet);
     if let Some(registration) = &spec.registration_configuration {
         choice.registration(registration);
@@ -113,15 +120,6 @@ pub fn choice(klusterlet: &Klusterlet, settings: &Settings) -> Choice {
     let tls = choice.ignored.tls(settings.tls.as_ref());
     choice.values.agent.extra_args.extend(tls);
     choice
-}
-
-/// The namespace of the agent of a Klusterlet.
-#[must_use]
-pub fn namespace(klusterlet: &Klusterlet) -> &str {
-    match &*klusterlet.spec.namespace {
-        "" => NAMESPACE,
-        namespace => namespace,
-    }
 }
 
 fn of_registration(name: &str) -> Option<Gate> {

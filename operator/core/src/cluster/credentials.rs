@@ -7,13 +7,15 @@ use serde_json::{Map, Value, json};
 /// The key of the kubeconfig in its Secret.
 const KUBECONFIG: &str = "kubeconfig";
 
-/// The credentials for a hub.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The credentials for an API server.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Credentials {
     /// A kubeconfig, which contains all that it needs.
     pub kubeconfig: String,
-    /// The URL of the hub's API server.
+    /// The URL of its API server.
     pub server: String,
+    /// The API server, as in a kubeconfig.
+    pub cluster: Value,
 }
 
 /// Why a Secret gives no credentials.
@@ -33,7 +35,7 @@ const FILES: [(&str, &str); 3] = [
 ];
 
 /// What else of a cluster and of a user is used.
-const OF_CLUSTER: [&str; 4] = [
+pub(super) const OF_CLUSTER: [&str; 4] = [
     "server",
     "insecure-skip-tls-verify",
     "tls-server-name",
@@ -111,13 +113,14 @@ fn of_kubeconfig(
         "users": [{"name": "agent", "user": user}],
     });
     Ok(Credentials {
+        cluster: kubeconfig["clusters"][0]["cluster"].clone(),
         kubeconfig: kubeconfig.to_string(),
         server,
     })
 }
 
 /// The element of a kubeconfig's list that has this name.
-fn named<'v>(list: &'v Value, name: &str, field: &str) -> Option<&'v Value> {
+pub(super) fn named<'v>(list: &'v Value, name: &str, field: &str) -> Option<&'v Value> {
     let mut elements = list.as_array()?.iter();
     Some(&elements.find(|it| it["name"] == name)?[field])
 }

@@ -3,18 +3,20 @@
 use std::collections::BTreeSet;
 
 use berth_api::Now;
-use berth_api::operator::{Klusterlet, KlusterletMode};
+use berth_api::operator::Klusterlet;
 use berth_api::plan::Write;
 use berth_manifests::HUB_NAMESPACE;
 use serde_json::Value;
 
-use super::choice::{Choice, choice, namespace};
+use super::choice::{Choice, choice};
 use super::connection::Connection;
 use super::facts::{Facts, subject};
+use super::hosted::{self, Gate};
+use super::place::{is_hosted, managed_namespace, namespace, unknown_mode};
 use super::removal;
-use super::render::{ADDON_NAMESPACE, Objects, Renderer, is_in_reach, of_other_mode, shared};
+use super::render::{ADDON_NAMESPACE, Rendered, Renderer, is_in_reach, of_other_mode, shared};
 use super::status::{Applied, report};
-use crate::decision::{Decision, are_rolled_out};
+use crate::decision::{Decision, Store, are_rolled_out};
 use crate::names::{HOSTED_FINALIZER, KLUSTERLET_FINALIZER};
 use crate::objects::{Id, Kind};
 use crate::versions::is_later;
@@ -29,15 +31,7 @@ pub fn decide(facts: &Facts<'_>, renderer: &mut Renderer, now: Now) -> Decision 
     let subject = subject(klusterlet);
     let refusal = own_refusal(klusterlet);
     if subject.is_deleting() {
-        return match refusal {
-            // OCM's operator installed it elsewhere, and has to clean up there.
-            Some(refusal @ Applied::ModeNotSupported(_))
-                if subject.has_finalizer(HOSTED_FINALIZER) =>
-            {
-                report(facts, refusal, None, now)
-            }
-            _ => removal::decide(facts, now),
-        };
+        return removal::decide(facts, now);
     }
     if let Some(refusal) = refusal.or(facts.holder.map(Applied::AnotherExists)) {
         return report(facts, refusal, None, now);
@@ -46,22 +40,59 @@ pub fn decide(facts: &Facts<'_>, renderer: &mut Renderer, now: Now) -> Decision 
         return subject.hold(KLUSTERLET_FINALIZER);
     }
     let choice = choice(klusterlet, facts.settings);
-    let mut objects = renderer.render(&choice, subject.name());
-    objects.definitions.retain(|wanted| {
-        let stored = Id::of(wanted).and_then(|id| facts.stored.get(&id));
-        !stored.is_some_and(|it| is_later(&it.object(), wanted))
-    });
-    let due = due(facts, &choice, &objects);
-    match (due, facts.failures) {
-        (due, []) if !due.is_empty() => Decision::of_objects(due),
-        (_, []) => report(facts, Applied::Done, Some((&choice, &objects)), now),
-        (_, failures) => report(
-            facts,
-            Applied::Failed(failures),
-            Some((&choice, &objects)),
-            now,
-        ),
+    let rendered = prepared(facts, &choice, renderer);
+    let objects = &rendered.here;
+    let mut of_managed: &[_] = &[];
+    if is_hosted(klusterlet) {
+        // Where users put the kubeconfig.
+        let places = subject.due(facts.stored, &objects.namespaces);
+        if !places.is_empty() && facts.failures.is_empty() {
+            return Decision::of_objects(places);
+        }
+        match hosted::gate(facts, &choice, now) {
+            Gate::Due(decision) if facts.failures.is_empty() => return decision,
+            Gate::Due(_) => {}
+            Gate::Open(failures) => of_managed = failures,
+        }
+    } else if subject.has_finalizer(HOSTED_FINALIZER) {
+        // The agent ran here for another cluster before.
+        let left = hosted::leave(facts, now);
+        return left.unwrap_or_else(|| subject.release(&[HOSTED_FINALIZER]));
     }
+    let due = match facts.failures {
+        [] => due(facts, &choice, &rendered),
+        _ => Vec::new(),
+    };
+    if !due.is_empty() {
+        return Decision::of_objects(due);
+    }
+    let applied = match (facts.failures, of_managed) {
+        ([], []) => Applied::Done,
+        ([], failures) | (failures, _) => Applied::Failed(failures),
+    };
+    report(facts, applied, Some((&choice, &rendered)), now)
+}
+
+/// The objects that are wanted, without those of this cluster that are better left as they are.
+fn prepared(facts: &Facts<'_>, choice: &Choice, renderer: &mut Renderer) -> Rendered {
+    let name = subject(facts.klusterlet).name();
+    let mut rendered = renderer.render(choice, name);
+    let here = &mut rendered.here;
+    here.definitions.retain(|it| unless_later(it, facts.stored));
+    if choice.managed.is_some() {
+        // A namespace that was there before is its owner's, with what is in it: it would be deleted with the Klusterlet.
+        here.namespaces.retain(|wanted| {
+            let stored = Id::of(wanted).and_then(|id| facts.stored.get(&id));
+            stored.is_none_or(|it| it.created_by.as_deref() == Some(name))
+        });
+    }
+    rendered
+}
+
+/// Returns whether a definition is wanted: one of a later version stays as it is.
+pub(super) fn unless_later(definition: &Value, stored: &Store) -> bool {
+    let stored = Id::of(definition).and_then(|id| stored.get(&id));
+    !stored.is_some_and(|it| is_later(&it.object(), definition))
 }
 
 /// Reports the failures of [`Facts`], and decides nothing else: not all is known that decides.
@@ -80,8 +111,9 @@ pub fn asked_for(facts: &Facts<'_>, renderer: &mut Renderer) -> Vec<Id> {
     }
     let choice = choice(klusterlet, facts.settings);
     let shared = shared();
-    let ids = renderer.render(&choice, subject.name());
-    ids.ids().filter(|it| !shared.contains(it)).collect()
+    let rendered = renderer.render(&choice, subject.name());
+    let ids = rendered.here.ids();
+    ids.filter(|it| !shared.contains(it)).collect()
 }
 
 /// Returns whether a Klusterlet can have an agent: of those that can, the oldest of a namespace has it.
@@ -95,21 +127,25 @@ fn own_refusal(klusterlet: &Klusterlet) -> Option<Applied<'_>> {
     if subject(klusterlet).name().len() > LONGEST_NAME {
         return Some(Applied::NameTooLong(LONGEST_NAME));
     }
+    if let Some(mode) = unknown_mode(klusterlet) {
+        return Some(Applied::ModeNotSupported(mode));
+    }
+    let reserved = [HUB_NAMESPACE, ADDON_NAMESPACE];
+    let managed = managed_namespace(klusterlet);
+    if reserved.contains(&managed) {
+        return Some(Applied::NamespaceReserved(managed));
+    }
     let namespace = namespace(klusterlet);
-    if [HUB_NAMESPACE, ADDON_NAMESPACE].contains(&namespace) {
-        return Some(Applied::NamespaceReserved(namespace));
-    }
-    let mode = klusterlet.spec.deploy_option.as_ref().map(|it| &it.mode);
-    match mode {
-        None | Some(KlusterletMode::Default | KlusterletMode::Singleton) => None,
-        // As programs with OCM's type write it, if they set none.
-        Some(KlusterletMode::Other(mode)) if mode.is_empty() => None,
-        Some(mode) => Some(Applied::ModeNotSupported(mode.as_str())),
-    }
+    let is_of_kubernetes = |prefix| namespace.starts_with(prefix);
+    let is_taken = ["default", "open-cluster-management"].contains(&namespace)
+        || ["kube-", "openshift"].into_iter().any(is_of_kubernetes)
+        || reserved.contains(&namespace);
+    (is_hosted(klusterlet) && is_taken).then_some(Applied::NameReserved(namespace))
 }
 
 /// The writes of the first step that is not done.
-fn due(facts: &Facts<'_>, choice: &Choice, objects: &Objects) -> Vec<Write> {
+fn due(facts: &Facts<'_>, choice: &Choice, rendered: &Rendered) -> Vec<Write> {
+    let objects = &rendered.here;
     let subject = subject(facts.klusterlet);
     let is_of_add_ons = |it: &&Value| it["metadata"]["namespace"] == ADDON_NAMESPACE;
     let (add_ons, foundation): (Vec<_>, Vec<_>) =
@@ -142,13 +178,14 @@ fn due(facts: &Facts<'_>, choice: &Choice, objects: &Objects) -> Vec<Write> {
     if !writes.is_empty() || !are_rolled_out(facts.stored, &objects.workloads) {
         return writes;
     }
-    unwanted(facts, choice, objects)
+    unwanted(facts, choice, rendered)
 }
 
 /// The objects with the label of this Klusterlet that it does not ask for: of OCM's operator, or of a namespace that it named before. The
 /// latter stay until the agent has come to its hub: it may lack its bootstrap kubeconfig.
-fn unwanted(facts: &Facts<'_>, choice: &Choice, objects: &Objects) -> Vec<Write> {
-    let wanted: BTreeSet<Id> = objects.ids().collect();
+fn unwanted(facts: &Facts<'_>, choice: &Choice, rendered: &Rendered) -> Vec<Write> {
+    // The managed cluster may be this one.
+    let wanted: BTreeSet<Id> = rendered.here.ids().chain(rendered.there.ids()).collect();
     let shared = shared();
     let subject = subject(facts.klusterlet);
     let is_connected = facts.connection.is_some_and(Connection::is_functional);
@@ -157,7 +194,8 @@ fn unwanted(facts: &Facts<'_>, choice: &Choice, objects: &Objects) -> Vec<Write>
         let is_elsewhere = !id.kind.is_cluster_scoped() && id.namespace != choice.namespace;
         let is_in_time = is_connected || !is_elsewhere || id.namespace == ADDON_NAMESPACE;
         let is_pruned = id.kind.is_pruned() || id.kind == Kind::Namespace && is_connected;
-        is_pruned && is_in_time && is_in_reach(id) && !wanted.contains(id) && !shared.contains(id)
+        let is_in_reach = is_in_reach(id) || id.namespace == subject.name();
+        is_pruned && is_in_time && is_in_reach && !wanted.contains(id) && !shared.contains(id)
     });
     let gone = gone.into_iter().filter(|(_, stored)| !stored.is_deleting);
     gone.map(|(id, stored)| subject.delete(id, stored, why))

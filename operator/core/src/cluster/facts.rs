@@ -6,6 +6,7 @@ use berth_api::operator::Klusterlet;
 
 use super::choice::Settings;
 use super::connection::Connection;
+use super::managed::Managed;
 use super::{RECONCILED, RECONCILER};
 use crate::decision::{Failure, Subject};
 use crate::objects::{Id, Stored};
@@ -22,14 +23,19 @@ pub struct Facts<'a> {
     /// All objects that have the label of a Klusterlet, and those that all share.
     pub stored: &'a BTreeMap<Id, Stored>,
     /// What ManifestWorks made on the cluster, by name. `None`: not known; it is needed only while the Klusterlet is being deleted.
-    pub works: Option<&'a BTreeMap<String, AppliedWork>>,
+    pub works: Option<&'a AppliedWorks>,
     /// Whether the agent can reach its hub; `None` while that is not known.
     pub connection: Option<&'a Connection>,
+    /// What was found on the managed cluster, if the agent runs elsewhere; `None` while that is not known.
+    pub managed: Option<&'a Managed>,
     /// The settings of the operator.
     pub settings: &'a Settings,
     /// The writes of the last decision that failed.
     pub failures: &'a [Failure],
 }
+
+/// AppliedManifestWorks, by name.
+pub type AppliedWorks = BTreeMap<String, AppliedWork>;
 
 /// An AppliedManifestWork: the record of what a ManifestWork made on the cluster, which owns it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

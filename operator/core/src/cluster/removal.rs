@@ -3,29 +3,60 @@
 //! The agent goes first, so that nobody writes what is removed. Then its AppliedManifestWorks are let go: what they made stays, unless the
 //! Klusterlet says otherwise. Nothing waits for the hub, which may be away.
 
-use std::collections::BTreeMap;
-
+use berth_api::operator::Klusterlet;
 use berth_api::plan::{Action, Target, Write};
 use berth_api::{GroupVersionResource, Now, labels};
 use serde_json::json;
 
 use super::RECONCILER;
-use super::facts::{AppliedWork, Facts, subject};
+use super::facts::{AppliedWorks, Facts, subject};
+use super::hosted;
+use super::place::is_hosted;
 use super::render::{ADDON_NAMESPACE, is_in_reach, shared};
+use super::secret::HUB_SECRET;
 use super::status::{Applied, report};
-use crate::decision::Decision;
-use crate::names::{KLUSTERLET_FINALIZER, TAKE_WORKS};
+use crate::decision::{Decision, Store};
+use crate::names::{HOSTED_FINALIZER, KLUSTERLET_FINALIZER, TAKE_WORKS};
 use crate::objects::{Id, Kind, Stored};
 
 const WHY: &str = "the Klusterlet is being deleted";
 
+/// What is left of a Klusterlet on a cluster.
+pub(super) struct Remains<'a> {
+    /// The objects with its label, and the namespace of add-ons.
+    pub(super) stored: &'a Store,
+    /// The AppliedManifestWorks; `None`: not known.
+    pub(super) works: Option<&'a AppliedWorks>,
+    /// Whether the namespace of add-ons goes, too.
+    pub(super) takes_addon_namespace: bool,
+}
+
 /// Decides what is due.
 pub(super) fn decide(facts: &Facts<'_>, now: Now) -> Decision {
-    let subject = subject(facts.klusterlet);
-    if !subject.has_finalizer(KLUSTERLET_FINALIZER) {
+    let klusterlet = facts.klusterlet;
+    let subject = subject(klusterlet);
+    if !subject.has_finalizer(KLUSTERLET_FINALIZER) && !subject.has_finalizer(HOSTED_FINALIZER) {
         return Decision::default();
     }
-    let (writes, waits_for) = step(facts);
+    if let Some(decision) = hosted::leave(facts, now) {
+        return decision;
+    }
+    let is_hosted = is_hosted(klusterlet);
+    let none = AppliedWorks::new();
+    let remains = Remains {
+        stored: facts.stored,
+        works: match keeps_works_here(klusterlet) {
+            true => facts.works,
+            false => Some(&none),
+        },
+        takes_addon_namespace: !is_hosted
+            && !facts.has_others
+            && facts.settings.has_addon_namespace,
+    };
+    let (mut writes, waits_for) = clean(klusterlet, &remains);
+    if is_hosted {
+        writes.extend(credentials(facts));
+    }
     if !facts.failures.is_empty() {
         return report(facts, Applied::Failed(facts.failures), None, now);
     }
@@ -34,32 +65,56 @@ pub(super) fn decide(facts: &Facts<'_>, now: Now) -> Decision {
     }
     match waits_for {
         Some(what) => report(facts, Applied::Removing(&what), None, now),
-        None => subject.release(&[KLUSTERLET_FINALIZER]),
+        None => subject.release(&[KLUSTERLET_FINALIZER, HOSTED_FINALIZER]),
     }
 }
 
-/// The writes that are due, and what is waited for if there are none.
-fn step(facts: &Facts<'_>) -> (Vec<Write>, Option<String>) {
-    let subject = subject(facts.klusterlet);
-    let own = |is_of_step: &dyn Fn(&Id) -> bool| {
-        subject.own(facts.stored, |id| is_in_reach(id) && is_of_step(id))
+/// Returns whether AppliedManifestWorks of a Klusterlet that is being deleted are on this cluster.
+#[must_use]
+pub fn keeps_works_here(klusterlet: &Klusterlet) -> bool {
+    !subject(klusterlet).has_finalizer(HOSTED_FINALIZER)
+}
+
+/// The agent, and its rights: one whose pod has not ended yet would write what is let go after it. The writes, and what is waited for;
+/// `None`: they are gone. `within`: the only namespace to look in.
+pub(super) fn clear_agent(
+    klusterlet: &Klusterlet,
+    stored: &Store,
+    within: Option<&str>,
+) -> Option<(Vec<Write>, Option<String>)> {
+    let subject = subject(klusterlet);
+    let is_meant = |id: &Id| match within {
+        Some(namespace) => id.namespace == namespace,
+        None => is_in_reach(id) || id.namespace == subject.name(),
     };
-    // The agent, and its rights: one whose pod has not ended yet would write what is let go below.
-    for is_of_agent in [
-        |id: &Id| id.kind == Kind::Deployment,
-        |id: &Id| matches!(id.kind, Kind::ClusterRoleBinding | Kind::RoleBinding),
-    ] {
-        if let Some(step) = subject.clear(&own(&is_of_agent), WHY) {
-            return step;
-        }
+    let step = |kinds: &[Kind]| {
+        let own = subject.own(stored, |id| kinds.contains(&id.kind) && is_meant(id));
+        subject.clear(&own, WHY)
+    };
+    step(&[Kind::Deployment]).or_else(|| step(&[Kind::ClusterRoleBinding, Kind::RoleBinding]))
+}
+
+/// The writes that are due on a cluster, and what is waited for if there are none.
+pub(super) fn clean(
+    klusterlet: &Klusterlet,
+    remains: &Remains<'_>,
+) -> (Vec<Write>, Option<String>) {
+    let subject = subject(klusterlet);
+    let own = |is_of_step: &dyn Fn(&Id) -> bool| {
+        subject.own(remains.stored, |id| {
+            (is_in_reach(id) || id.namespace == subject.name()) && is_of_step(id)
+        })
+    };
+    if let Some(step) = clear_agent(klusterlet, remains.stored, None) {
+        return step;
     }
-    let Some(works) = facts.works else {
+    let Some(works) = remains.works else {
         return (
             Vec::new(),
             Some("the list of AppliedManifestWorks".to_owned()),
         );
     };
-    let writes = let_go(facts, works);
+    let writes = let_go(klusterlet, works);
     if !writes.is_empty() {
         return (writes, None);
     }
@@ -73,12 +128,12 @@ fn step(facts: &Facts<'_>) -> (Vec<Write>, Option<String>) {
     if let Some(step) = subject.clear(&own(&is_part), WHY) {
         return step;
     }
-    (namespaces(facts), None)
+    (namespaces(klusterlet, remains), None)
 }
 
 /// Takes the agent's finalizer from its AppliedManifestWorks. Without it a record that is deleted takes what it owns along.
-fn let_go(facts: &Facts<'_>, works: &BTreeMap<String, AppliedWork>) -> Vec<Write> {
-    let klusterlet = &facts.klusterlet.metadata;
+fn let_go(klusterlet: &Klusterlet, works: &AppliedWorks) -> Vec<Write> {
+    let klusterlet = &klusterlet.metadata;
     let uid = klusterlet.uid.as_deref().unwrap_or_default();
     let annotations = klusterlet.annotations.as_ref();
     let says = annotations.and_then(|it| it.get(TAKE_WORKS));
@@ -124,21 +179,33 @@ fn let_go(facts: &Facts<'_>, works: &BTreeMap<String, AppliedWork>) -> Vec<Write
 
 /// Deletes the namespaces of the agent, and with the last Klusterlet that of add-ons. Nothing waits for them: something in them may have a
 /// finalizer whose owner is gone.
-fn namespaces(facts: &Facts<'_>) -> Vec<Write> {
-    let subject = subject(facts.klusterlet);
+fn namespaces(klusterlet: &Klusterlet, remains: &Remains<'_>) -> Vec<Write> {
+    let subject = subject(klusterlet);
     let shared = shared();
-    let mut namespaces = subject.own(facts.stored, |id| {
+    let mut namespaces = subject.own(remains.stored, |id| {
         id.kind == Kind::Namespace && !shared.contains(id)
     });
-    if !facts.has_others && facts.settings.has_addon_namespace {
+    if remains.takes_addon_namespace {
         let of_add_ons = Id {
             kind: Kind::Namespace,
             namespace: String::new(),
             name: ADDON_NAMESPACE.to_owned(),
         };
-        namespaces.extend(facts.stored.get_key_value(&of_add_ons));
+        namespaces.extend(remains.stored.get_key_value(&of_add_ons));
     }
     let left = namespaces.into_iter().filter(|(_, it)| !it.is_deleting);
     let writes = left.map(|(id, stored): (&Id, &Stored)| subject.delete(id, stored, WHY));
     writes.collect()
+}
+
+/// The credentials for the hub of an agent that ran on this cluster: its namespace may have been there before, and then it stays.
+fn credentials(facts: &Facts<'_>) -> Option<Write> {
+    let subject = subject(facts.klusterlet);
+    let id = Id {
+        kind: Kind::Secret,
+        namespace: subject.name().to_owned(),
+        name: HUB_SECRET.to_owned(),
+    };
+    let (id, stored) = facts.stored.get_key_value(&id)?;
+    (!stored.is_deleting).then(|| subject.delete(id, stored, WHY))
 }

@@ -5,6 +5,7 @@ use berth_manifests::{Agent, Manifest, files};
 use serde_json::{Value, json};
 
 use super::choice::Choice;
+use super::secret::secret_name;
 use crate::deployments::{container, rename};
 use crate::names::{CREATED_BY_KLUSTERLET, NAMESPACE_OF};
 use crate::objects::Id;
@@ -28,6 +29,15 @@ pub struct Objects {
     pub foundation: Vec<Value>,
     /// The Deployment.
     pub workloads: Vec<Value>,
+}
+
+/// The objects of an agent, by the cluster where they are.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Rendered {
+    /// This one.
+    pub here: Objects,
+    /// The managed one, if the agent runs on this one and manages another.
+    pub there: Objects,
 }
 
 /// Renders the objects of agents, and keeps those of the manifests: to read these takes longer than anything else.
@@ -108,10 +118,24 @@ impl Renderer {
     }
 
     /// Returns the objects of a choice, for the Klusterlet of this name.
-    pub(super) fn render(&mut self, choice: &Choice, name: &str) -> Objects {
-        let mut objects = self.of_manifests(choice);
+    pub(super) fn render(&mut self, choice: &Choice, name: &str) -> Rendered {
+        let mut here = self.of_manifests(choice);
+        let mut there = Objects::default();
+        if let Some(managed) = &choice.managed {
+            there = here.clone();
+            here.retain(is_of_agent);
+            // The account of the agent there; all that it keeps is here.
+            there.retain(|it| !is_of_agent(it) || is_place(it) || it["kind"] == "ServiceAccount");
+            self.finish(&mut there, choice, name, managed);
+        }
+        self.finish(&mut here, choice, name, &choice.namespace);
+        Rendered { here, there }
+    }
+
+    /// Gives the objects the names of a Klusterlet, and what the manifests have no value for.
+    fn finish(&self, objects: &mut Objects, choice: &Choice, name: &str, space: &str) {
         for object in objects.all_mut() {
-            place(object, name, &choice.namespace);
+            place(object, name, space);
         }
         for definition in &mut objects.definitions {
             annotate(definition, &self.version);
@@ -124,8 +148,11 @@ impl Renderer {
                 .retain(|it| it["metadata"]["name"] != ADDON_NAMESPACE);
         }
         for namespace in &mut objects.namespaces {
-            if namespace["metadata"]["name"] == *choice.namespace {
-                namespace["metadata"]["labels"][NAMESPACE_OF] = json!(name);
+            if namespace["metadata"]["name"] == *space {
+                // OCM's operator deletes others with this label on the managed cluster, which may be this one.
+                if choice.managed.as_deref().is_none_or(|it| it == space) {
+                    namespace["metadata"]["labels"][NAMESPACE_OF] = json!(name);
+                }
                 // OpenShift: on clusters that keep processors for it, pods of this namespace may use them.
                 namespace["metadata"]["annotations"]["workload.openshift.io/allowed"] =
                     json!("management");
@@ -146,7 +173,6 @@ impl Renderer {
             }
             labels[CREATED_BY_KLUSTERLET] = json!(name);
         }
-        objects
     }
 
     /// The objects as the manifests have them.
@@ -174,6 +200,16 @@ impl Renderer {
             workloads,
         }
     }
+}
+
+/// Returns whether an object of the manifests is in the namespace of the agent, or is that namespace.
+fn is_of_agent(object: &Value) -> bool {
+    object["metadata"]["namespace"] == NAMESPACE || is_place(object)
+}
+
+/// Returns whether an object of the manifests is the namespace of the agent.
+fn is_place(object: &Value) -> bool {
+    object["kind"] == "Namespace" && object["metadata"]["name"] == NAMESPACE
 }
 
 /// Gives an object the namespace and the names of a Klusterlet. The account has OCM's name, which roles of users name.
@@ -222,6 +258,15 @@ fn shape(object: &mut Value, choice: &Choice, name: &str) {
     annotations["target.workload.openshift.io/management"] =
         json!(r#"{"effect": "PreferredDuringScheduling"}"#);
     let pods = &mut object["spec"]["template"]["spec"];
+    if choice.managed.is_some() {
+        let secret = secret_name(choice.is_single);
+        let source = json!({"secretName": secret, "defaultMode": 0o440});
+        let volume = json!({"name": "managed-kubeconfig", "secret": source});
+        let mount =
+            json!({"name": "managed-kubeconfig", "mountPath": "/spoke/config", "readOnly": true});
+        push(&mut pods["volumes"], volume);
+        push(&mut pods["containers"][0]["volumeMounts"], mount);
+    }
     if let Some(alias) = &choice.host_alias {
         pods["hostAliases"] = json!([{"ip": alias.ip, "hostnames": [alias.hostname]}]);
     }
@@ -230,9 +275,27 @@ fn shape(object: &mut Value, choice: &Choice, name: &str) {
     }
 }
 
+fn push(list: &mut Value, element: Value) {
+    if let Some(list) = list.as_array_mut() {
+        list.push(element);
+    }
+}
+
 // === impl Objects ===
 
 impl Objects {
+    fn retain(&mut self, is_kept: impl Fn(&Value) -> bool) {
+        let Self {
+            definitions,
+            namespaces,
+            foundation,
+            workloads,
+        } = self;
+        for part in [definitions, namespaces, foundation, workloads] {
+            part.retain(&is_kept);
+        }
+    }
+
     /// All objects, in the order in which they are written.
     pub fn all(&self) -> impl Iterator<Item = &Value> {
         let Self {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use berth_api::Now;
 use berth_api::conditions::operator::{
-    APPLIED, AVAILABLE, REGISTRATION_DESIRED_DEGRADED, WORK_DESIRED_DEGRADED,
+    APPLIED, AVAILABLE, READY_TO_APPLY, REGISTRATION_DESIRED_DEGRADED, WORK_DESIRED_DEGRADED,
 };
 use berth_api::conditions::{FALSE, TRUE};
 use berth_api::operator::{Klusterlet, KlusterletStatus};
@@ -12,7 +12,8 @@ use berth_api::operator::{Klusterlet, KlusterletStatus};
 use super::choice::Choice;
 use super::connection::Connection;
 use super::facts::{Facts, subject};
-use super::render::{Objects, deployment};
+use super::managed::{Managed, Unprepared};
+use super::render::{Rendered, deployment};
 use crate::decision::{Decision, Failure};
 use crate::objects::{Id, Kind, Stored};
 use crate::said::{Said, generation, ignored, related, set, shown};
@@ -32,6 +33,10 @@ pub(super) enum Applied<'a> {
     NamespaceReserved(&'a str),
     /// Its mode is not supported.
     ModeNotSupported(&'a str),
+    /// Its mode has the name as the agent's namespace, and this namespace is another part's.
+    NameReserved(&'a str),
+    /// The managed cluster cannot be reached, or not all is there that the agent needs.
+    Unprepared,
     /// It is being removed, and waits for this.
     Removing(&'a str),
 }
@@ -41,7 +46,8 @@ pub(super) enum Applied<'a> {
 struct Report<'a> {
     applied: Applied<'a>,
     choice: Option<&'a Choice>,
-    objects: Option<&'a Objects>,
+    rendered: Option<&'a Rendered>,
+    managed: Option<&'a Managed>,
     stored: &'a BTreeMap<Id, Stored>,
     connection: Option<&'a Connection>,
 }
@@ -50,13 +56,14 @@ struct Report<'a> {
 pub(super) fn report(
     facts: &Facts<'_>,
     applied: Applied<'_>,
-    choice: Option<(&Choice, &Objects)>,
+    choice: Option<(&Choice, &Rendered)>,
     now: Now,
 ) -> Decision {
     let report = Report {
         applied,
         choice: choice.map(|(choice, _)| choice),
-        objects: choice.map(|(_, objects)| objects),
+        rendered: choice.map(|(_, rendered)| rendered),
+        managed: facts.managed,
         stored: facts.stored,
         connection: facts.connection,
     };
@@ -77,7 +84,8 @@ pub(super) fn report(
 fn status(klusterlet: &Klusterlet, report: &Report<'_>, now: Now) -> KlusterletStatus {
     let mut status = klusterlet.status.clone().unwrap_or_default();
     let reason = report.connection.map(Connection::reason);
-    let mut said = vec![applied(report.applied)];
+    let mut said: Vec<_> = applied(report.applied).into_iter().collect();
+    said.extend(report.managed.map(ready));
     if let Some(choice) = report.choice {
         said.extend(ignored(&choice.ignored));
         let id = deployment_of(klusterlet, choice);
@@ -90,9 +98,11 @@ fn status(klusterlet: &Klusterlet, report: &Report<'_>, now: Now) -> KlusterletS
         if let (Some(connection), Some(reason)) = (report.connection, &reason) {
             said.push(connection.said(reason));
         }
-        if let (Applied::Done, Some(objects)) = (report.applied, report.objects) {
+        if let (Applied::Done, Some(rendered)) = (report.applied, report.rendered) {
             status.observed_generation = klusterlet.metadata.generation;
-            let written = objects.ids().filter(|id| report.stored.contains_key(id));
+            let written = rendered.here.ids();
+            let written = written.filter(|id| report.stored.contains_key(id));
+            let written = written.chain(rendered.there.ids());
             status.related_resources = written.map(related).collect();
             let generations = stored.map(|it| generation(&id, it.generation));
             status.generations = generations.into_iter().collect();
@@ -116,9 +126,24 @@ fn deployment_of(klusterlet: &Klusterlet, choice: &Choice) -> Id {
     }
 }
 
-fn applied(applied: Applied<'_>) -> Said<'static> {
+/// Whether the managed cluster can be reached, if it is not the one of the agent.
+fn ready(managed: &Managed) -> Said<'static> {
+    match &managed.ready {
+        Ok(message) => (READY_TO_APPLY, TRUE, "KlusterletPrepared", message.clone()),
+        Err(Unprepared { why, .. }) => (
+            READY_TO_APPLY,
+            FALSE,
+            "KlusterletPrepareFailed",
+            format!("Failed to build managed cluster clients: {why}"),
+        ),
+    }
+}
+
+/// `None`: the condition stays as it is.
+fn applied(applied: Applied<'_>) -> Option<Said<'static>> {
     let failed = |reason, message| (APPLIED, FALSE, reason, message);
-    match applied {
+    Some(match applied {
+        Applied::Unprepared => return None,
         Applied::Done => (
             APPLIED,
             TRUE,
@@ -147,14 +172,20 @@ fn applied(applied: Applied<'_>) -> Said<'static> {
         Applied::ModeNotSupported(mode) => failed(
             "ModeNotSupported",
             format!(
-                "spec.deployOption.mode {mode} is not supported: the agent runs on its own cluster only (Default, Singleton)"
+                "spec.deployOption.mode {mode} is not supported: use Default, Singleton, Hosted or SingletonHosted"
+            ),
+        ),
+        Applied::NameReserved(namespace) => failed(
+            "NameReserved",
+            format!(
+                "the agent would run in the namespace {namespace}, which is for others: in this mode it has the name of the Klusterlet, so create one with another name"
             ),
         ),
         Applied::Removing(what) => failed(
             "KlusterletRemoving",
             format!("the agent is being removed, and waits for {what}"),
         ),
-    }
+    })
 }
 
 /// OCM's reasons, by what failed.

@@ -1,6 +1,7 @@
 //! Plays: a Klusterlet, and a store that carries out what is decided.
 
 mod choices;
+mod hosted;
 mod installing;
 mod moving;
 mod removing;
@@ -31,6 +32,12 @@ fn settings() -> Settings {
     }
 }
 
+fn stored(store: &BTreeMap<Id, Value>) -> BTreeMap<Id, Stored> {
+    let read = |it: &Value| Stored::read(&it.to_string(), CREATED_BY_KLUSTERLET).unwrap();
+    let all = store.iter();
+    all.map(|(id, it)| (id.clone(), read(it))).collect()
+}
+
 /// A Klusterlet, and its cluster.
 struct Play {
     played: Played,
@@ -41,6 +48,8 @@ struct Play {
     has_others: bool,
     works: Option<BTreeMap<String, AppliedWork>>,
     connection: Option<Connection>,
+    managed: Option<Managed>,
+    wall: &'static str,
 }
 
 impl Play {
@@ -59,6 +68,8 @@ impl Play {
             has_others: false,
             works: None,
             connection: None,
+            managed: None,
+            wall: "2026-01-01T00:00:00Z",
         }
     }
 
@@ -67,14 +78,7 @@ impl Play {
     }
 
     fn decide(&self) -> Decision {
-        let stored: BTreeMap<Id, Stored> = (self.store.iter())
-            .map(|(id, it)| {
-                (
-                    id.clone(),
-                    Stored::read(&it.to_string(), CREATED_BY_KLUSTERLET).unwrap(),
-                )
-            })
-            .collect();
+        let stored = stored(&self.store);
         let klusterlet = self.klusterlet();
         let facts = Facts {
             klusterlet: &klusterlet,
@@ -83,10 +87,11 @@ impl Play {
             stored: &stored,
             works: self.works.as_ref(),
             connection: self.connection.as_ref(),
+            managed: self.managed.as_ref(),
             settings: &self.settings,
             failures: &self.failures,
         };
-        let wall = "2026-01-01T00:00:00Z".parse().unwrap();
+        let wall = self.wall.parse().unwrap();
         decide(
             &facts,
             &mut self.renderer.borrow_mut(),

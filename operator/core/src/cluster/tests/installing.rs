@@ -224,15 +224,21 @@ fn a_klusterlet_that_can_have_no_agent_gets_none() {
         (&*long, json!({}), None, "NameTooLong"),
         (
             "k",
-            json!({"deployOption": {"mode": "Hosted"}}),
+            json!({"deployOption": {"mode": "Elsewhere"}}),
             None,
             "ModeNotSupported",
         ),
         (
-            "k",
+            "kube-system",
+            json!({"deployOption": {"mode": "Hosted"}}),
+            None,
+            "NameReserved",
+        ),
+        (
+            "open-cluster-management-hub",
             json!({"deployOption": {"mode": "SingletonHosted"}}),
             None,
-            "ModeNotSupported",
+            "NameReserved",
         ),
         (
             "k",

@@ -118,20 +118,6 @@ fn what_stays_is_named() {
 }
 
 #[test]
-fn one_that_another_operator_hosted_is_left_to_it() {
-    let mut play = Play::new(json!({"deployOption": {"mode": "Hosted"}}));
-    play.object["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
-    let finalizers = json!([
-        "operator.open-cluster-management.io/klusterlet-cleanup",
-        "operator.open-cluster-management.io/klusterlet-hosted-cleanup",
-    ]);
-    play.object["metadata"]["finalizers"] = finalizers.clone();
-    play.settle();
-    assert_eq!(play.object["metadata"]["finalizers"], finalizers);
-    assert_eq!(play.said("Applied"), pair("False", "ModeNotSupported"));
-}
-
-#[test]
 fn an_agent_whose_mode_was_changed_by_mistake_goes_all_the_same() {
     let mut play = deleted(Value::Null);
     play.object["spec"]["deployOption"] = json!({"mode": "Hosted"});

@@ -1,0 +1,108 @@
+//! What is to be done on managed clusters that are not those of their agents.
+
+use std::collections::BTreeMap;
+use std::mem;
+use std::time::Duration;
+
+use berth_operator_core::cluster::{Managed, Outcome, Task, There, task, there};
+use berth_operator_core::objects::{self, Stored};
+use berth_reconcile::queue::Next;
+use berth_reconcile::{Handle, now};
+
+use super::managed::carry_out;
+use super::seen::Seen;
+use super::world::{Key, Operator};
+use crate::settle::id;
+
+/// The longest wait while a Klusterlet is being deleted: it may wait for the end of its managed cluster.
+const AT_MOST_WHILE_DELETED: Duration = Duration::from_secs(60);
+
+/// What is to be done on a managed cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Errand {
+    task: Task,
+    /// What is not wanted any more goes: the agent that used it has been replaced.
+    prunes: bool,
+    /// What the Klusterlet says that decides: its generation, and its labels.
+    generation: Option<i64>,
+    labels: Option<BTreeMap<String, String>>,
+}
+
+impl Operator {
+    /// What was found on the managed cluster, if it is of the Klusterlet as it is now.
+    pub(super) fn managed(&self, name: &str) -> Option<&Managed> {
+        let found = self.managed.get(name)?;
+        let generation = self.klusterlet(name)?.metadata.generation;
+        let is_of_now = found.of.generation == generation;
+        is_of_now.then_some(&found.what)
+    }
+
+    /// What is to be done on the managed cluster of a Klusterlet.
+    pub(super) fn errand(&self, name: &str) -> Option<Errand> {
+        let klusterlet = self.klusterlet(name)?;
+        let task = task(klusterlet, self.holder(klusterlet), &self.stored)?;
+        let metadata = &klusterlet.metadata;
+        let settled = |it: &Stored| it.rollout.is_done() && it.created_by.as_deref() == Some(name);
+        let first = id(objects::Kind::Deployment, name, "");
+        let of_namespace = self.stored.range(first..);
+        let mut of_namespace = of_namespace
+            .take_while(|(id, _)| id.kind == objects::Kind::Deployment && id.namespace == name);
+        let prunes = of_namespace.any(|(_, it)| settled(it));
+        Some(Errand {
+            task,
+            prunes,
+            generation: metadata.generation,
+            labels: metadata.labels.clone(),
+        })
+    }
+
+    /// Notes what was found on a managed cluster, and returns when to look again.
+    fn found(&mut self, name: &str, errand: Errand, managed: Managed) -> Duration {
+        let task = errand.task;
+        let works = match (&managed.ready, &managed.outcome) {
+            (Ok(_), Outcome::Done) => true,
+            (Ok(_), Outcome::Nothing) => task == Task::Prepare,
+            _ => false,
+        };
+        let before = self.managed.remove(name);
+        let (seen, wait) = Seen::after(before, errand, managed, works);
+        self.managed.insert(name.to_owned(), seen);
+        match task {
+            Task::Clean => wait.min(AT_MOST_WHILE_DELETED),
+            _ => wait,
+        }
+    }
+}
+
+/// What is to be done on a managed cluster, if everything is known that decides.
+fn errand(on: &Handle<Operator>, name: &str) -> Option<(Errand, There)> {
+    let mut world = on.world();
+    let is_ready = world.is_ready();
+    let errand = world.errand(name).filter(|_| is_ready)?;
+    let mut renderer = mem::take(&mut world.renderer);
+    let klusterlet = world.klusterlet(name);
+    let there = klusterlet.map(|it| there(it, &world.settings, &mut renderer));
+    world.renderer = renderer;
+    Some((errand, there?))
+}
+
+/// Does what is to be done on a managed cluster.
+pub(super) async fn run(on: &Handle<Operator>, name: &str) -> Next {
+    let Some((errand, there)) = errand(on, name) else {
+        return Next::SETTLED;
+    };
+    let managed = carry_out(on, errand.task, &there, errand.prunes).await;
+    let wait = on.change(|world, wakes| {
+        let is_asked = world.errand(name).as_ref() == Some(&errand);
+        if !is_asked {
+            // It changed meanwhile, which woke this key.
+            return None;
+        }
+        wakes.wake(Key::Klusterlet(name.to_owned()));
+        Some(world.found(name, errand, managed))
+    });
+    Next::Settled {
+        again: wait.map(|wait| now().instant + wait),
+        pause: None,
+    }
+}
