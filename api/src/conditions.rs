@@ -356,7 +356,7 @@ pub mod operator {
     pub const APPLIED: &str = "Applied";
     /// Of a ClusterManager: its Deployments are rolled out; true while they are not.
     pub const PROGRESSING: &str = "Progressing";
-    /// Of a Klusterlet whose agent runs on another cluster: the managed cluster can be reached.
+    /// Of a Klusterlet whose agent manages another cluster than its own: that one can be reached.
     pub const READY_TO_APPLY: &str = "ReadyToApply";
     /// Of a Klusterlet: its agents run.
     pub const AVAILABLE: &str = "Available";

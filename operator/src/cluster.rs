@@ -5,7 +5,9 @@ mod connection;
 mod errands;
 mod kinds;
 mod managed;
+mod secrets;
 mod seen;
+mod works;
 mod world;
 
 pub use berth_operator_core::cluster::Settings;
@@ -26,6 +28,7 @@ pub const NAMES: Names = Names {
 /// The operator of a managed cluster. `namespace`: of the operator itself.
 pub fn controller(settings: Settings, namespace: String, metrics: Metrics) -> Controller {
     Controller::new(NAMES, metrics, move || {
-        (Operator::new(settings.clone()), kinds::watched(&namespace))
+        let world = Operator::new(settings.clone(), namespace.clone());
+        (world, kinds::watched(&namespace))
     })
 }

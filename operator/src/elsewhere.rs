@@ -128,11 +128,17 @@ impl Elsewhere {
             .map_err(|error| answer.unreadable(error.to_string()))
     }
 
-    /// Sends writes at the same time. Returns those that failed.
-    pub(crate) async fn carry_out(&self, writes: &[Write]) -> Vec<Failure> {
+    /// Sends writes at the same time.
+    ///
+    /// # Errors
+    /// Those that failed, but for what passes by itself.
+    pub(crate) async fn carry_out(&self, writes: &[Write]) -> Result<(), Vec<Failure>> {
         let written = join_all(writes.iter().map(|it| self.writer.write(it))).await;
-        let failed = written.into_iter().filter_map(Result::err);
-        failed.filter_map(|(failed, _)| failure(&failed)).collect()
+        let failed: Vec<_> = written.into_iter().filter_map(Result::err).collect();
+        match failed.is_empty() {
+            true => Ok(()),
+            false => Err(failed.iter().filter_map(|(it, _)| failure(it)).collect()),
+        }
     }
 
     /// Asks for a token of a service account.
@@ -170,15 +176,14 @@ fn read(kind: Kind, json: &str, label: &str) -> Result<(Id, Stored), serde_json:
     Ok((id, Stored::read(json, label)?))
 }
 
-/// Returns whether nobody answers: the cluster may not exist any more. One that has another certificate than expected is there.
+/// Returns whether nobody answers, in the words of the connection: the cluster may not exist any more. One that is slow, or has another
+/// certificate than expected, is there.
 pub(crate) fn is_away(error: &CallError) -> bool {
+    const WORDS: [&str; 4] = ["tcp connect error", "dns error", "refused", "timed out"];
     match error.cause() {
-        Cause::Late(_) => true,
         Cause::NoConnection(why) => {
             let why = why.to_ascii_lowercase();
-            !["certificate", "alert", "tls"]
-                .iter()
-                .any(|it| why.contains(it))
+            WORDS.iter().any(|it| why.contains(it))
         }
         _ => false,
     }

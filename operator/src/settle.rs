@@ -72,7 +72,7 @@ async fn look_up<W: Installs>(on: &Handle<W>, name: &str) -> Result<(), Next> {
         let call = Call::get(object_path(kind, &id.namespace, &id.name));
         match on.writer(0).send(call).await {
             Ok(answer) => match RawObject::read(answer.body) {
-                Ok(object) => on.observed(row, &object),
+                Ok(object) => on.observed_beside(row, &object),
                 Err(error) => {
                     tracing::warn!(object = id.shown(), %error, "an object cannot be read")
                 }

@@ -95,6 +95,7 @@ impl Args {
                 sync_labels: self.enable_sync_labels,
                 purge: !self.skip_remove_crds,
                 tls: None,
+                pull: None,
             }),
         }
     }

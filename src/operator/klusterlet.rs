@@ -105,6 +105,7 @@ impl Args {
                 sync_labels: self.enable_sync_labels,
                 has_addon_namespace: !self.disable_default_addon_namespace,
                 tls: None,
+                pull: None,
             }),
         }
     }

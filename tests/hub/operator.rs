@@ -214,6 +214,20 @@ fn managed_cluster(name: &str) -> (String, Value) {
     (format!("{}/{name}", collection_of(&object)), object)
 }
 
+/// The credentials of the registry.
+const PULL_SECRET: &str = "open-cluster-management-image-pull-credentials";
+
+/// Puts credentials of the registry into the operator's namespace. Returns the path of the Secret.
+async fn pull_secret(admin: &Person, content: &str) -> String {
+    let secret = json!({
+        "apiVersion": "v1", "kind": "Secret", "metadata": {"name": PULL_SECRET},
+        "type": "kubernetes.io/dockerconfigjson", "data": {".dockerconfigjson": content},
+    });
+    let path = "/api/v1/namespaces/open-cluster-management/secrets";
+    admin.post(path, &secret).await.unwrap().ok();
+    format!("{path}/{PULL_SECRET}")
+}
+
 /// Waits until there is no such object.
 async fn gone(admin: &Person, path: &str) {
     eventually(path, async || {

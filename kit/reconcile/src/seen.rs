@@ -26,6 +26,9 @@ pub enum Source {
     Write,
     /// The response to a read of this controller.
     Read,
+    /// The response to a read of an object that the watch leaves out, such as one without the label: what the watch reported says nothing of
+    /// it.
+    Beside,
 }
 
 /// The versions of all objects, by kind.
@@ -133,7 +136,8 @@ impl<K: Copy + Eq + Hash> Seen<K> {
         let objects = self.kinds.entry(kind).or_default();
         let (version, is_own) = (meta.version(), source != Source::Watch);
         // The watch has reported this version, and perhaps the object's deletion.
-        if is_own && version.is_some_and(|version| version <= objects.newest) {
+        let is_of_watch = is_own && source != Source::Beside;
+        if is_of_watch && version.is_some_and(|version| version <= objects.newest) {
             return false;
         }
         let place = place(&meta.namespace, &meta.name);
@@ -286,6 +290,15 @@ mod tests {
         }
         assert!(!seen.is_known(KIND, &meta("a", 9), Source::Watch));
         assert!(seen.is_news(KIND, &meta("a", 9), Source::Watch));
+    }
+
+    #[test]
+    fn what_the_watch_leaves_out_may_be_older_than_what_it_reported() {
+        let mut seen = listed(&[("a", 5)], 9);
+        assert!(!seen.is_news(KIND, &meta("b", 3), Source::Read));
+        assert!(seen.is_news(KIND, &meta("b", 3), Source::Beside));
+        assert!(!seen.is_news(KIND, &meta("b", 3), Source::Beside));
+        assert!(seen.is_news(KIND, &meta("b", 10), Source::Watch));
     }
 
     #[test]

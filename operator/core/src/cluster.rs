@@ -19,6 +19,7 @@ mod connection;
 mod credentials;
 mod decide;
 mod facts;
+mod found;
 mod hosted;
 mod managed;
 mod place;
@@ -32,13 +33,13 @@ pub use connection::{Check, Connection, Right, of_bootstrap, of_hub};
 pub use credentials::{Credentials, Unusable, credentials};
 pub use decide::{asked_for, can_have_an_agent, decide, report_failures};
 pub use facts::{AppliedWork, AppliedWorks, Facts};
-pub use managed::{KINDS_THERE, Managed, Outcome, Task, There, Unprepared, is_shared, task, there};
+pub use found::{Managed, Outcome, Task, Unprepared};
+pub use managed::{KINDS_THERE, There, is_shared, task, there};
 pub use place::{is_hosted, namespace};
-pub use removal::keeps_works_here;
 pub use render::{ADDON_NAMESPACE, Objects, Rendered, Renderer, everything, shared};
 pub use secret::{
-    AGENT_SECRETS, Account, HUB_SECRET, MANAGED_SECRET, TOKEN_SECONDS, content, is_good, secret,
-    secret_name,
+    AGENT_SECRETS, Account, HUB_SECRET, MANAGED_SECRET, TOKEN_SECONDS, content, good_until, secret,
+    token_until,
 };
 
 /// The group and the resource of Klusterlets.

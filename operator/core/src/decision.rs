@@ -165,6 +165,19 @@ impl<'a> Subject<'a> {
     }
 }
 
+/// Bindings, if there are any among objects that are deleted; else all. The API server refuses to delete a binding whose role goes at the same
+/// time.
+pub(crate) fn bindings_first<'s>(gone: Vec<(&'s Id, &'s Stored)>) -> Vec<(&'s Id, &'s Stored)> {
+    let is_binding =
+        |(id, _): &(&Id, &Stored)| matches!(id.kind, Kind::ClusterRoleBinding | Kind::RoleBinding);
+    let (bindings, others): (Vec<_>, Vec<_>) = gone.into_iter().partition(is_binding);
+    if bindings.is_empty() {
+        others
+    } else {
+        bindings
+    }
+}
+
 /// Returns whether Deployments are as they should be, not those of OCM's operator, and all their replicas run.
 pub(crate) fn are_rolled_out(stored: &Store, workloads: &[Value]) -> bool {
     workloads.iter().all(|wanted| {

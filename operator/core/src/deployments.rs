@@ -1,4 +1,4 @@
-//! Deployments of the manifests, with the names of OCM's.
+//! Deployments of the manifests, and their accounts, as OCM's operator has them.
 
 use serde_json::{Value, json};
 
@@ -15,6 +15,14 @@ pub(crate) fn rename(deployment: &mut Value, name: &str, app: &str, container_na
         constraint["labelSelector"]["matchLabels"]["app"] = json!(app);
     }
     container(deployment)["name"] = json!(container_name);
+}
+
+/// Leaves it to the pods whether they mount the token of their account. OCM's operator keeps what an account says, and its pods do not ask for
+/// the token.
+pub(crate) fn without_mount(account: &mut Value) {
+    if let Some(fields) = account.as_object_mut() {
+        fields.remove("automountServiceAccountToken");
+    }
 }
 
 /// The first container of a Deployment.

@@ -14,10 +14,12 @@ pub mod names;
 pub mod objects;
 #[cfg(test)]
 mod play;
+mod pull;
 pub mod role;
 mod said;
 mod spec;
 mod versions;
 
 pub use decision::{Decision, Failure, age};
+pub use pull::{PULL_SECRET, PullSecret};
 pub use spec::{Ignored, TLS_PROFILE, TlsProfile};

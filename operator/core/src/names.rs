@@ -17,6 +17,10 @@ pub const HOSTED_FINALIZER: &str = "operator.open-cluster-management.io/klusterl
 pub const AWAY_SINCE: &str =
     "operator.open-cluster-management.io/managed-resources-eviction-timestamp";
 
+/// The annotation of a namespace on a managed cluster: the uid of the Klusterlet on another cluster that has it. There may be one more of the
+/// same name.
+pub const KLUSTERLET_UID: &str = "operator.berth.open-cluster-management.io/klusterlet-uid";
+
 /// The label of what an operator wrote for a Klusterlet: its name.
 pub const CREATED_BY_KLUSTERLET: &str = "open-cluster-management.io/created-by-klusterlet";
 

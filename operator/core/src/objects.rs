@@ -54,7 +54,9 @@ impl Id {
         }
     }
 
-    pub(crate) fn write(&self, reconciler: &'static str, action: Action) -> Write {
+    /// A write of this object.
+    #[must_use]
+    pub fn write(&self, reconciler: &'static str, action: Action) -> Write {
         Write {
             target: self.target(),
             action,
@@ -92,6 +94,8 @@ pub fn action(wanted: &Value, stored: Option<&Stored>) -> Option<Action> {
     if let Some(managed) = stored.adopted(api_version) {
         let metadata = json!({
             "uid": stored.uid, "resourceVersion": stored.resource_version, "managedFields": managed,
+            // By this OCM's operator would take the content for its own, on the way back.
+            "annotations": {"operator.openshift.io/spec-hash": null},
         });
         return Some(Action::Patch {
             subresource: None,

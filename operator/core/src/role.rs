@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::cluster;
 use crate::hub::RECONCILED;
 use crate::objects::{Id, Kind};
+use crate::pull::PULL_SECRET;
 use crate::spec::TLS_PROFILE;
 
 /// The names of the accounts. Those of their roles are made of them.
@@ -48,10 +49,17 @@ pub fn of_cluster() -> Vec<Value> {
             &["get", "list", "watch", "patch", "delete"],
         ),
         rule("", &["secrets"], &["create"]),
+        // The credentials of the registry, and their copies.
+        named(
+            "",
+            "secrets",
+            &[PULL_SECRET],
+            &["get", "list", "watch", "patch", "delete"],
+        ),
         rule(
             "work.open-cluster-management.io",
             &["appliedmanifestworks"],
-            &["list", "watch", "patch", "delete"],
+            &["get", "list", "watch", "patch", "delete"],
         ),
     ];
     let shared = cluster::shared();
@@ -107,6 +115,7 @@ fn own(lease: &str) -> Vec<Value> {
         // The image of what it installs is that of its own pod.
         rule("", &["pods"], &["get"]),
         named("", "configmaps", &[TLS_PROFILE], &["get", "list", "watch"]),
+        named("", "secrets", &[PULL_SECRET], &["get", "list", "watch"]),
     ]
 }
 
@@ -131,11 +140,11 @@ pub fn of_hub() -> Vec<Value> {
     ];
     let mut namespaced = Vec::new();
     for kind in Kind::ALL {
-        let names: BTreeSet<&str> = ids
-            .iter()
-            .filter(|it| it.kind == kind)
-            .map(|it| &*it.name)
-            .collect();
+        let of_kind_only = ids.iter().filter(|it| it.kind == kind);
+        let mut names: BTreeSet<&str> = of_kind_only.map(|it| &*it.name).collect();
+        if kind == Kind::Secret {
+            names.insert(PULL_SECRET);
+        }
         let rules = of_kind(kind, &names);
         if kind.is_cluster_scoped() {
             cluster.extend(rules);

@@ -1,4 +1,5 @@
-//! What is woken when something changes: the Klusterlets that it concerns, and what is asked of others for them, if that is another question now.
+//! What is woken when something changes: the Klusterlets that it concerns; and their hub, or their managed cluster, if something else is to be
+//! asked there now.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +7,7 @@ use berth_operator_core::cluster::{HUB_SECRET, namespace};
 use berth_operator_core::objects::{self, Id};
 use berth_reconcile::Wake;
 
-use super::kinds::{BOOTSTRAP_SECRET, SECRETS};
+use super::secrets::{BOOTSTRAP_SECRET, SECRETS};
 use super::world::{Key, Operator};
 
 /// What changes.
@@ -60,7 +61,10 @@ impl Operator {
         wakes: &mut Wake<Self>,
         change: impl FnOnce(&mut Self),
     ) {
-        let questions = |world: &Self, name: &str| (world.asked(name), world.errand(name));
+        let questions = |world: &Self, name: &str| {
+            let runs = world.has_agent(name);
+            (world.asked(name), world.errand(name), runs)
+        };
         let before: BTreeMap<String, _> = (self.concerned(of).into_iter())
             .map(|name| {
                 let before = questions(self, &name);
@@ -72,12 +76,14 @@ impl Operator {
             .chain(before.keys().cloned())
             .collect();
         for name in names {
-            let (asked, errand) = questions(self, &name);
+            let (asked, errand, runs) = questions(self, &name);
             let before = before.get(&name);
-            if before.is_none_or(|(it, _)| *it != asked) {
+            if before.is_none_or(|(it, ..)| *it != asked) {
                 wakes.wake(Key::Connection(name.clone()));
             }
-            if before.is_none_or(|(_, it)| *it != errand) {
+            // What the agent before this one had there goes now.
+            let runs_now = runs && errand.is_some() && before.is_some_and(|(.., it)| !it);
+            if runs_now || before.is_none_or(|(_, it, _)| *it != errand) {
                 wakes.wake(Key::Managed(name.clone()));
             }
             wakes.wake(Key::Klusterlet(name));

@@ -1,6 +1,5 @@
 //! Asks a hub what the credentials of an agent allow there.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use base64::prelude::{BASE64_STANDARD, Engine};
@@ -8,11 +7,10 @@ use berth_hub::{Call, HubApi, object_path, optional};
 use berth_operator_core::cluster::{
     Check, Connection, Credentials, HUB_SECRET, Right, Unusable, credentials, of_bootstrap, of_hub,
 };
-use berth_reconcile::Handle;
+use berth_reconcile::{Handle, World};
 use serde_json::{Value, json};
 
-use super::kinds::BOOTSTRAP_SECRET;
-use super::world::Operator;
+use super::secrets::{BOOTSTRAP_SECRET, decoded};
 
 /// The longest time for a call.
 const LONGEST: Duration = Duration::from_secs(10);
@@ -66,7 +64,7 @@ pub(super) struct Asked {
 }
 
 /// Looks at the agent's own credentials, and if these do not suffice at its bootstrap kubeconfig, as OCM's operator does.
-pub(super) async fn look(on: &Handle<Operator>, asked: &Asked) -> Connection {
+pub(super) async fn look<W: World>(on: &Handle<W>, asked: &Asked) -> Connection {
     let hub = of(on, asked, &HUB).await;
     let is_needed = asked.has_bootstrap && !hub.is_functional;
     let bootstrap = match is_needed {
@@ -76,7 +74,7 @@ pub(super) async fn look(on: &Handle<Operator>, asked: &Asked) -> Connection {
     Connection { bootstrap, hub }
 }
 
-async fn of(on: &Handle<Operator>, asked: &Asked, reasons: &Reasons) -> Check {
+async fn of<W: World>(on: &Handle<W>, asked: &Asked, reasons: &Reasons) -> Check {
     match try_of(on, asked, reasons).await {
         Ok(message) => Check {
             is_functional: true,
@@ -91,8 +89,8 @@ async fn of(on: &Handle<Operator>, asked: &Asked, reasons: &Reasons) -> Check {
     }
 }
 
-async fn try_of(
-    on: &Handle<Operator>,
+async fn try_of<W: World>(
+    on: &Handle<W>,
     asked: &Asked,
     reasons: &Reasons,
 ) -> Result<String, (&'static str, String)> {
@@ -161,16 +159,6 @@ async fn try_of(
         }
     }
     Ok(format!("{what} to apiserver {server} is working"))
-}
-
-/// `data` of a Secret.
-pub(super) fn decoded(secret: &Value) -> BTreeMap<String, Vec<u8>> {
-    let data = secret["data"].as_object().into_iter().flatten();
-    let data = data.filter_map(|(key, value)| {
-        let bytes = BASE64_STANDARD.decode(value.as_str()?).ok()?;
-        Some((key.clone(), bytes))
-    });
-    data.collect()
 }
 
 async fn is_allowed(api: &HubApi, right: &Right) -> Result<bool, String> {

@@ -5,11 +5,12 @@ use std::mem;
 use std::time::Duration;
 
 use berth_operator_core::cluster::{Managed, Outcome, Task, There, task, there};
-use berth_operator_core::objects::{self, Stored};
+use berth_operator_core::objects;
 use berth_reconcile::queue::Next;
 use berth_reconcile::{Handle, now};
+use jiff::Timestamp;
 
-use super::managed::carry_out;
+use super::managed::{Looked, carry_out};
 use super::seen::Seen;
 use super::world::{Key, Operator};
 use crate::settle::id;
@@ -17,23 +18,27 @@ use crate::settle::id;
 /// The longest wait while a Klusterlet is being deleted: it may wait for the end of its managed cluster.
 const AT_MOST_WHILE_DELETED: Duration = Duration::from_secs(60);
 
+/// The shortest wait for a token that is to be renewed.
+const SOON: Duration = Duration::from_secs(10);
+
 /// What is to be done on a managed cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Errand {
     task: Task,
-    /// What is not wanted any more goes: the agent that used it has been replaced.
-    prunes: bool,
-    /// What the Klusterlet says that decides: its generation, and its labels.
+    /// What the Klusterlet says that decides: which one it is, its generation, and its labels.
+    uid: Option<String>,
     generation: Option<i64>,
     labels: Option<BTreeMap<String, String>>,
+    /// The version of the credentials of the registry.
+    pull: Option<String>,
 }
 
 impl Operator {
     /// What was found on the managed cluster, if it is of the Klusterlet as it is now.
     pub(super) fn managed(&self, name: &str) -> Option<&Managed> {
         let found = self.managed.get(name)?;
-        let generation = self.klusterlet(name)?.metadata.generation;
-        let is_of_now = found.of.generation == generation;
+        let metadata = &self.klusterlet(name)?.metadata;
+        let is_of_now = found.of.uid == metadata.uid && found.of.generation == metadata.generation;
         is_of_now.then_some(&found.what)
     }
 
@@ -42,22 +47,32 @@ impl Operator {
         let klusterlet = self.klusterlet(name)?;
         let task = task(klusterlet, self.holder(klusterlet), &self.stored)?;
         let metadata = &klusterlet.metadata;
-        let settled = |it: &Stored| it.rollout.is_done() && it.created_by.as_deref() == Some(name);
+        Some(Errand {
+            task,
+            uid: metadata.uid.clone(),
+            generation: metadata.generation,
+            labels: metadata.labels.clone(),
+            pull: (self.settings.pull.as_ref()).map(|it| it.version().to_owned()),
+        })
+    }
+
+    /// Returns whether the agent of a Klusterlet runs here: then nobody needs what its predecessor had on the managed cluster.
+    pub(super) fn has_agent(&self, name: &str) -> bool {
         let first = id(objects::Kind::Deployment, name, "");
         let of_namespace = self.stored.range(first..);
         let mut of_namespace = of_namespace
             .take_while(|(id, _)| id.kind == objects::Kind::Deployment && id.namespace == name);
-        let prunes = of_namespace.any(|(_, it)| settled(it));
-        Some(Errand {
-            task,
-            prunes,
-            generation: metadata.generation,
-            labels: metadata.labels.clone(),
-        })
+        of_namespace.any(|(_, it)| it.rollout.is_done())
     }
 
-    /// Notes what was found on a managed cluster, and returns when to look again.
-    fn found(&mut self, name: &str, errand: Errand, managed: Managed) -> Duration {
+    /// Notes what was found on a managed cluster, and returns when to look again. `until`: at the latest then.
+    fn found(
+        &mut self,
+        name: &str,
+        errand: Errand,
+        (managed, until): Looked,
+        now: Timestamp,
+    ) -> Duration {
         let task = errand.task;
         let works = match (&managed.ready, &managed.outcome) {
             (Ok(_), Outcome::Done) => true,
@@ -67,9 +82,11 @@ impl Operator {
         let before = self.managed.remove(name);
         let (seen, wait) = Seen::after(before, errand, managed, works);
         self.managed.insert(name.to_owned(), seen);
+        let left = until.map(|it| it.duration_since(now));
+        let left = left.and_then(|it| Duration::try_from(it).ok());
         match task {
             Task::Clean => wait.min(AT_MOST_WHILE_DELETED),
-            _ => wait,
+            _ => left.map_or(wait, |it| wait.min(it.max(SOON))),
         }
     }
 }
@@ -81,7 +98,7 @@ fn errand(on: &Handle<Operator>, name: &str) -> Option<(Errand, There)> {
     let errand = world.errand(name).filter(|_| is_ready)?;
     let mut renderer = mem::take(&mut world.renderer);
     let klusterlet = world.klusterlet(name);
-    let there = klusterlet.map(|it| there(it, &world.settings, &mut renderer));
+    let there = klusterlet.map(|it| there(it, &world.settings, &world.stored, &mut renderer));
     world.renderer = renderer;
     Some((errand, there?))
 }
@@ -91,7 +108,7 @@ pub(super) async fn run(on: &Handle<Operator>, name: &str) -> Next {
     let Some((errand, there)) = errand(on, name) else {
         return Next::SETTLED;
     };
-    let managed = carry_out(on, errand.task, &there, errand.prunes).await;
+    let looked = carry_out(on, errand.task, there).await;
     let wait = on.change(|world, wakes| {
         let is_asked = world.errand(name).as_ref() == Some(&errand);
         if !is_asked {
@@ -99,7 +116,7 @@ pub(super) async fn run(on: &Handle<Operator>, name: &str) -> Next {
             return None;
         }
         wakes.wake(Key::Klusterlet(name.to_owned()));
-        Some(world.found(name, errand, managed))
+        Some(world.found(name, errand, looked, now().wall))
     });
     Next::Settled {
         again: wait.map(|wait| now().instant + wait),

@@ -4,16 +4,14 @@ use std::sync::LazyLock;
 
 use berth_api::GroupVersionResource;
 use berth_api::operator::Klusterlet;
-use berth_operator_core::TlsProfile;
-use berth_operator_core::cluster::{
-    AGENT_SECRETS, AppliedWork, HUB_SECRET, MANAGED_SECRET, shared,
-};
+use berth_operator_core::cluster::{AppliedWork, shared};
 use berth_operator_core::names::CREATED_BY_KLUSTERLET;
 use berth_operator_core::objects::{self, Id, Stored};
-use berth_reconcile::{RowOf, Watched};
-use serde::Deserialize;
+use berth_operator_core::{PULL_SECRET, PullSecret, TlsProfile};
+use berth_reconcile::Watched;
 
-use super::world::Operator;
+use super::secrets::SECRETS;
+use super::works::{WorkObject, resource_of_works};
 use crate::tls;
 
 /// A kind that is watched.
@@ -31,6 +29,10 @@ pub(super) enum Kind {
     Work,
     /// The TLS settings.
     Tls,
+    /// The credentials of the registry, and their copies.
+    Pull,
+    /// Namespaces of add-ons.
+    Space,
 }
 
 /// What is read of an object.
@@ -39,7 +41,13 @@ pub(super) enum Fact {
     Object(Box<Stored>),
     Work(Box<AppliedWork>),
     Tls(TlsProfile),
+    Pull(Box<Stored>, PullSecret),
+    /// Whether it is not being deleted.
+    Space(bool),
 }
+
+/// The label of other namespaces of add-ons than the usual one.
+const ADDON_SPACE: &str = "addon.open-cluster-management.io/namespace=true";
 
 /// The kinds of what is written for one Klusterlet.
 pub(super) const OWN: [objects::Kind; 7] = [
@@ -55,18 +63,6 @@ pub(super) const OWN: [objects::Kind; 7] = [
 /// What all Klusterlets share.
 pub(super) static SHARED: LazyLock<Vec<Id>> = LazyLock::new(shared);
 
-/// The Secrets with credentials: for the hub, and for a managed cluster that is not the one of its agent.
-pub(super) const SECRETS: [&str; 5] = [
-    BOOTSTRAP_SECRET,
-    HUB_SECRET,
-    MANAGED_SECRET,
-    AGENT_SECRETS[0],
-    AGENT_SECRETS[1],
-];
-
-/// The Secret with the credentials of the first request to the hub.
-pub(super) const BOOTSTRAP_SECRET: &str = "bootstrap-hub-kubeconfig";
-
 /// The names of their rows.
 const ROWS: [&str; 5] = [
     "bootstrap-secrets",
@@ -78,7 +74,7 @@ const ROWS: [&str; 5] = [
 
 /// The table of kinds. Every cluster serves them but for Klusterlets, whose definition may come later.
 /// `namespace`: of the operator.
-pub(super) fn watched(namespace: &str) -> Vec<RowOf<Operator>> {
+pub(super) fn watched(namespace: &str) -> Vec<(Kind, Watched<Fact>)> {
     let klusterlets =
         GroupVersionResource::new("operator.open-cluster-management.io", "v1", "klusterlets");
     let klusterlets = Watched::new("klusterlets", klusterlets, |item| {
@@ -87,6 +83,8 @@ pub(super) fn watched(namespace: &str) -> Vec<RowOf<Operator>> {
     let mut rows = vec![
         (Kind::Klusterlet, klusterlets.optional()),
         (Kind::Tls, tls::row(namespace, Fact::Tls)),
+        (Kind::Pull, pull_secrets()),
+        (Kind::Space, spaces()),
     ];
     for (place, (row, name)) in ROWS.into_iter().zip(SECRETS).enumerate() {
         // Without its content, which is read when it is used.
@@ -101,6 +99,26 @@ pub(super) fn watched(namespace: &str) -> Vec<RowOf<Operator>> {
         rows.push((Kind::Shared(place), objects_of(id.kind).named(&id.name)));
     }
     rows
+}
+
+/// The row of the credentials of the registry. They need not be there, and OCM's roles need not allow them.
+fn pull_secrets() -> Watched<Fact> {
+    let secrets = objects::Kind::Secret.resource();
+    let row = Watched::new("pull-secrets", secrets, |item| {
+        let stored = Stored::read(item.json, CREATED_BY_KLUSTERLET)?;
+        Ok(Fact::Pull(Box::new(stored), PullSecret::read(item.json)?))
+    });
+    row.named(PULL_SECRET).optional()
+}
+
+/// The row of other namespaces of add-ons.
+fn spaces() -> Watched<Fact> {
+    let namespaces = objects::Kind::Namespace.resource();
+    let row = Watched::new("addon-namespaces", namespaces, |item| {
+        let space = Stored::read(item.json, CREATED_BY_KLUSTERLET)?;
+        Ok(Fact::Space(!space.is_deleting))
+    });
+    row.labelled(ADDON_SPACE).optional()
 }
 
 fn objects_of(kind: objects::Kind) -> Watched<Fact> {
@@ -127,50 +145,6 @@ pub(super) fn works() -> Watched<Fact> {
     works.optional()
 }
 
-/// AppliedManifestWorks.
-pub(super) fn resource_of_works() -> GroupVersionResource {
-    GroupVersionResource::new(
-        "work.open-cluster-management.io",
-        "v1",
-        "appliedmanifestworks",
-    )
-}
-
-/// What is read of an AppliedManifestWork.
-#[derive(Deserialize)]
-pub(super) struct WorkObject {
-    metadata: Metadata,
-    #[serde(default)]
-    spec: Spec,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct Metadata {
-    uid: String,
-    resource_version: String,
-    finalizers: Option<Vec<String>>,
-    deletion_timestamp: Option<String>,
-}
-
-#[derive(Default, Deserialize)]
-struct Spec {
-    #[serde(rename = "agentID", default)]
-    agent: String,
-}
-
-impl From<WorkObject> for AppliedWork {
-    fn from(WorkObject { metadata, spec }: WorkObject) -> Self {
-        Self {
-            uid: metadata.uid,
-            resource_version: metadata.resource_version,
-            finalizers: metadata.finalizers.unwrap_or_default(),
-            is_deleting: metadata.deletion_timestamp.is_some(),
-            agent: spec.agent,
-        }
-    }
-}
-
 // === impl Kind ===
 
 impl Kind {
@@ -183,6 +157,8 @@ impl Kind {
             Self::Secret(place) => ROWS.get(place).copied().unwrap_or_default(),
             Self::Work => "appliedmanifestworks",
             Self::Tls => "tls-profile",
+            Self::Pull => "pull-secrets",
+            Self::Space => "addon-namespaces",
         }
     }
 }

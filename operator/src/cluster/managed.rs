@@ -1,29 +1,37 @@
 //! Carries out what is due on the managed cluster of an agent that runs on this one.
 
 use std::fmt::Display;
+use std::time::Duration;
 
 use base64::prelude::{BASE64_STANDARD, Engine};
-use berth_api::plan::{Target, Write};
+use berth_api::plan::{Action, Target};
 use berth_hub::{Call, CallError, HubApi, object_path, optional, query_value};
 use berth_operator_core::Failure;
 use berth_operator_core::cluster::{
     Account, AppliedWork, AppliedWorks, Credentials, KINDS_THERE, MANAGED_SECRET, Managed, Outcome,
-    RECONCILER, TOKEN_SECONDS, Task, There, Unprepared, Unusable, content, credentials, is_good,
-    is_shared, secret,
+    RECONCILER, TOKEN_SECONDS, Task, There, Unprepared, Unusable, content, credentials, good_until,
+    is_shared, secret, token_until,
 };
 use berth_operator_core::names::{CREATED_BY_KLUSTERLET, NAMESPACE_OF};
 use berth_operator_core::objects::{Id, Kind, MANAGER};
-use berth_reconcile::{Handle, Item, WriteOutcome, now};
+use berth_reconcile::{Handle, Item, World, WriteOutcome, Writer, now};
 use futures::stream::{self, StreamExt, TryStreamExt};
+use jiff::Timestamp;
 use serde_json::Value;
+use tokio::time::timeout;
 
-use super::connection::decoded;
-use super::kinds::{WorkObject, resource_of_works};
-use super::world::Operator;
+use super::secrets::decoded;
+use super::works::{WorkObject, resource_of_works};
 use crate::elsewhere::{Elsewhere, is_away};
 
 /// Upper bound on the steps of a task: each of the parts is taken over, then written.
 const MOST_STEPS: usize = 24;
+
+/// Upper bound on the AppliedManifestWorks of a cluster.
+const MOST_WORKS: usize = 50_000;
+
+/// The longest time for all of a task. It goes on where it was.
+const LONGEST: Duration = Duration::from_secs(120);
 
 /// Upper bound on the AppliedManifestWorks that are read at the same time.
 const READS_AT_ONCE: usize = 16;
@@ -36,30 +44,52 @@ struct Kubeconfig {
     created: String,
 }
 
-/// Looks whether the managed cluster can be reached, and carries out the task. `prunes`: what is not wanted any more goes.
-pub(super) async fn carry_out(
-    on: &Handle<Operator>,
-    task: Task,
-    there: &There,
-    prunes: bool,
-) -> Managed {
-    let (kubeconfig, elsewhere) = match reach(on, there).await {
+/// What was found, and when to look again at the latest.
+pub(super) type Looked = (Managed, Option<Timestamp>);
+
+/// Looks whether the managed cluster can be reached, and carries out the task.
+pub(super) async fn carry_out<W: World>(on: &Handle<W>, task: Task, there: There) -> Looked {
+    let is_here = there.is_here;
+    let late = || Managed {
+        task,
+        ready: Err(Unprepared {
+            is_away: false,
+            why: format!("it takes more than {} seconds", LONGEST.as_secs()),
+        }),
+        outcome: Outcome::Nothing,
+        is_here,
+    };
+    let done = timeout(LONGEST, try_carry_out(on, task, there)).await;
+    done.unwrap_or_else(|_| (late(), None))
+}
+
+async fn try_carry_out<W: World>(on: &Handle<W>, task: Task, mut there: There) -> Looked {
+    let (kubeconfig, elsewhere) = match reach(on, &there).await {
         Ok(reached) => reached,
         Err(unprepared) => {
-            return Managed {
+            let managed = Managed {
                 task,
                 ready: Err(unprepared),
                 outcome: Outcome::Nothing,
+                is_here: there.is_here,
             };
+            return (managed, None);
         }
     };
+    there.is_here = is_here(on, &elsewhere).await;
+    let mut until = None;
     let outcome = match task {
         Task::Prepare => Outcome::Nothing,
-        Task::Install => match install(on, &elsewhere, there, prunes, &kubeconfig).await {
-            Ok(()) => Outcome::Done,
+        Task::Install => match install(on, &elsewhere, &there, &kubeconfig).await {
+            Ok(renew_at) => {
+                until = Some(renew_at);
+                Outcome::Done
+            }
+            // What passes by itself.
+            Err(failures) if failures.is_empty() => Outcome::Nothing,
             Err(failures) => Outcome::Failed(failures),
         },
-        Task::Clean => match clean(&elsewhere, there).await {
+        Task::Clean => match clean(&elsewhere, &there).await {
             Ok(outcome) => outcome,
             Err(why) => Outcome::Failed(vec![failure(Kind::ClusterRole, &why)]),
         },
@@ -68,11 +98,26 @@ pub(super) async fn carry_out(
     let ready = format!(
         "Klusterlet is ready to apply, the external managed kubeconfig secret was created at: {created}"
     );
-    Managed {
+    let managed = Managed {
         task,
         ready: Ok(ready),
         outcome,
-    }
+        is_here: there.is_here,
+    };
+    (managed, until)
+}
+
+/// Returns whether the managed cluster is this one: both have the same namespace kube-system. If in doubt, it is: then nothing here is taken
+/// for what nobody wants.
+async fn is_here<W: World>(on: &Handle<W>, elsewhere: &Elsewhere) -> bool {
+    let uid = async |writer: &Writer| {
+        let path = object_path(("", "v1", "namespaces"), "", "kube-system");
+        let answer = writer.send(Call::get(path)).await.ok()?;
+        let namespace: Value = answer.json().ok()?;
+        namespace["metadata"]["uid"].as_str().map(str::to_owned)
+    };
+    let (here, there) = (uid(on.writer(0)).await, uid(elsewhere.writer()).await);
+    here.is_none() || there.is_none() || here == there
 }
 
 fn failure(kind: Kind, error: &impl Display) -> Failure {
@@ -82,8 +127,8 @@ fn failure(kind: Kind, error: &impl Display) -> Failure {
     }
 }
 
-async fn reach(
-    on: &Handle<Operator>,
+async fn reach<W: World>(
+    on: &Handle<W>,
     there: &There,
 ) -> Result<(Kubeconfig, Elsewhere), Unprepared> {
     let namespace = there.name();
@@ -112,9 +157,10 @@ async fn reach(
     })?;
     let api = HubApi::of_kubeconfig(&credentials.kubeconfig, &what).await;
     let api = api.map_err(|error| unusable(false, error.to_string()))?;
+    let server = api.server().to_owned();
     let elsewhere = Elsewhere::new(on.writer(0), api);
     elsewhere.answers(WORKS).await.map_err(|error| {
-        let why = format!("{} with {what}: {error}", credentials.server);
+        let why = format!("{server} with {what}: {error}");
         unusable(is_away(&error), why)
     })?;
     let created = secret["metadata"]["creationTimestamp"].as_str();
@@ -128,27 +174,41 @@ async fn reach(
     ))
 }
 
-async fn install(
-    on: &Handle<Operator>,
+/// Returns when the credentials of the agent are to be renewed.
+async fn install<W: World>(
+    on: &Handle<W>,
     elsewhere: &Elsewhere,
     there: &There,
-    prunes: bool,
     kubeconfig: &Kubeconfig,
-) -> Result<(), Vec<Failure>> {
-    let of = |kind| move |error: CallError| vec![failure(kind, &error)];
+) -> Result<Timestamp, Vec<Failure>> {
     let label = (CREATED_BY_KLUSTERLET, there.name());
+    let mut failures = Vec::new();
     for _ in 0..MOST_STEPS {
         let stored = elsewhere.stored(&KINDS_THERE, label, there.ids()).await;
-        let stored = stored.map_err(of(Kind::ClusterRole))?;
-        let writes = there.due(&stored, prunes).map_err(|it| vec![it])?;
-        if writes.is_empty() {
-            let uid = stored.get(&there.account()).map(|it| it.uid.clone());
-            return keep_credentials(on, elsewhere, there, kubeconfig, uid.unwrap_or_default())
-                .await;
+        let stored = stored.map_err(|error| vec![failure(Kind::ClusterRole, &error)])?;
+        // What cannot be written holds up the credentials of no agent that has its account.
+        let mut writes = match failures.is_empty() {
+            true => there.due(&stored).map_err(|it| vec![it])?,
+            false => Vec::new(),
+        };
+        let mut renew_at = None;
+        if writes.is_empty()
+            && let Some(account) = stored.get(&there.account())
+        {
+            let kept = keep_credentials(on, elsewhere, there, kubeconfig, &account.uid).await?;
+            renew_at = Some(kept);
+            writes = there.unwanted(&stored);
         }
-        let failures = elsewhere.carry_out(&writes).await;
-        if !failures.is_empty() {
-            return Err(failures);
+        match renew_at {
+            _ if !failures.is_empty() => return Err(failures),
+            Some(renew_at) if writes.is_empty() => return Ok(renew_at),
+            None if writes.is_empty() => return Err(Vec::new()),
+            _ => {}
+        }
+        match elsewhere.carry_out(&writes).await {
+            Ok(()) => {}
+            Err(failed) if failed.is_empty() => return Err(failed),
+            Err(failed) => failures = failed,
         }
     }
     Err(vec![Failure {
@@ -157,56 +217,57 @@ async fn install(
     }])
 }
 
-/// Makes the Secret with the credentials of the agent, unless it is good.
-async fn keep_credentials(
-    on: &Handle<Operator>,
+/// Makes the Secret with the credentials of the agent, unless it is good. Returns when another one is due.
+async fn keep_credentials<W: World>(
+    on: &Handle<W>,
     elsewhere: &Elsewhere,
     there: &There,
     kubeconfig: &Kubeconfig,
-    uid: String,
-) -> Result<(), Vec<Failure>> {
+    uid: &str,
+) -> Result<Timestamp, Vec<Failure>> {
     let of = |error: CallError| vec![failure(Kind::Deployment, &error)];
     let id = there.secret();
-    let Id { name, .. } = there.account();
+    let Id {
+        namespace, name, ..
+    } = there.account();
     let account = Account {
-        namespace: there.account().namespace,
+        namespace,
         name,
-        uid,
+        uid: uid.to_owned(),
     };
     let cluster = &kubeconfig.credentials.cluster;
-    let call = Call::get(object_path(("", "v1", "secrets"), &id.namespace, &id.name));
-    let stored = optional(on.writer(0).send(call).await).map_err(of)?;
+    let path = object_path(("", "v1", "secrets"), &id.namespace, &id.name);
+    let stored = optional(on.writer(0).send(Call::get(path)).await).map_err(of)?;
     let stored: Option<Value> = stored.map(|it| it.json()).transpose().map_err(of)?;
     let data = stored.as_ref().map(decoded).unwrap_or_default();
-    if is_good(&data, cluster, &account, now().wall) {
-        return Ok(());
+    if let Some(renew_at) = good_until(&data, cluster, &account, now().wall) {
+        return Ok(renew_at);
     }
     let token = elsewhere.token(&account.namespace, &account.name, TOKEN_SECONDS);
     let token = token.await.map_err(of)?;
+    // One that is due at once would be asked for again and again.
+    let Some(renew_at) = token_until(token.token.as_bytes(), &account, now().wall) else {
+        let what = format!(
+            "the token of the account {}/{} is of another one, or is over; compare the clocks",
+            account.namespace, account.name
+        );
+        return Err(vec![failure(Kind::Deployment, &what)]);
+    };
     let content = content(cluster, &account, &token.token, token.expires.as_deref());
     let body = secret(&id, &there.labels(), &content, |it| {
         BASE64_STANDARD.encode(it)
     });
-    let write = Write {
-        target: Target {
-            resource: Kind::Secret.resource(),
-            namespace: Some(id.namespace),
-            name: id.name,
-        },
-        action: berth_api::plan::Action::Apply {
-            manager: MANAGER,
-            body,
-        },
-        reconciler: RECONCILER,
-        events: Vec::new(),
+    let action = Action::Apply {
+        manager: MANAGER,
+        body,
     };
-    match on.carry_out(vec![write]).await {
+    match on.carry_out(vec![id.write(RECONCILER, action)]).await {
         WriteOutcome::Failed(failures) => {
             let failures = failures.into_iter();
             let failures = failures.filter_map(|(it, _)| crate::settle::failure(&it));
             Err(failures.collect())
         }
-        _ => Ok(()),
+        _ => Ok(renew_at),
     }
 }
 
@@ -228,9 +289,10 @@ async fn clean(elsewhere: &Elsewhere, there: &There) -> Result<Outcome, String> 
         if writes.is_empty() {
             return Ok(waits_for.map_or(Outcome::Done, Outcome::WaitsFor));
         }
-        let failures = elsewhere.carry_out(&writes).await;
-        if !failures.is_empty() {
-            return Ok(Outcome::Failed(failures));
+        match elsewhere.carry_out(&writes).await {
+            Ok(()) => {}
+            Err(failures) if failures.is_empty() => break,
+            Err(failures) => return Ok(Outcome::Failed(failures)),
         }
         if writes
             .iter()
@@ -262,6 +324,10 @@ async fn works(elsewhere: &Elsewhere, there: &There) -> Result<AppliedWorks, Str
     };
     let mut names: Vec<String> = Vec::new();
     let mut look = |item: &Item<'_>| {
+        if names.len() == MOST_WORKS {
+            let why = format!("there are more than {MOST_WORKS}");
+            return Err(serde::de::Error::custom(why));
+        }
         names.push(item.meta.name.clone());
         Ok(())
     };

@@ -10,7 +10,7 @@ use berth_api::operator::Klusterlet;
 use berth_api::plan::{Plan, Write};
 use berth_operator_core::cluster::{
     AppliedWork, Connection, Facts, Managed, RECONCILER, Renderer, Settings, asked_for,
-    can_have_an_agent, choice, decide, keeps_works_here, namespace, report_failures,
+    can_have_an_agent, choice, decide, namespace, report_failures,
 };
 use berth_operator_core::objects::{self, Id, Stored};
 use berth_operator_core::{Decision, Failure, age};
@@ -20,7 +20,8 @@ use berth_reconcile::{Handle, Lane, Meta, Report, Wake, WatchError, World, now};
 use super::changes::Change;
 use super::connection::{Asked, look};
 use super::errands::{Errand, run};
-use super::kinds::{Fact, Kind, OWN, SECRETS, SHARED, works};
+use super::kinds::{Fact, Kind, OWN, SHARED, works};
+use super::secrets::SECRETS;
 use super::seen::Seen;
 use crate::settle::{Installs, id, kind_of, settle};
 use crate::sight::Sight;
@@ -47,13 +48,16 @@ pub(super) struct Operator {
     pub(super) connections: BTreeMap<String, Seen<Asked, Connection>>,
     pub(super) managed: BTreeMap<String, Seen<Errand, Managed>>,
     works: BTreeMap<String, AppliedWork>,
+    addon_spaces: BTreeSet<String>,
+    /// The namespace of the operator.
+    namespace: String,
     sight: Sight<Kind>,
 }
 
 // === impl Operator ===
 
 impl Operator {
-    pub(super) fn new(settings: Settings) -> Self {
+    pub(super) fn new(settings: Settings, namespace: String) -> Self {
         Self {
             settings,
             renderer: Renderer::new(env!("CARGO_PKG_VERSION")),
@@ -63,6 +67,8 @@ impl Operator {
             connections: BTreeMap::new(),
             managed: BTreeMap::new(),
             works: BTreeMap::new(),
+            addon_spaces: BTreeSet::new(),
+            namespace,
             sight: Sight::new(),
         }
     }
@@ -89,6 +95,7 @@ impl Operator {
             works: self.sight.is_known(&Kind::Work).then_some(&self.works),
             connection: self.connection(name),
             managed: self.managed(name),
+            addon_spaces: &self.addon_spaces,
             settings: &self.settings,
             failures,
         })
@@ -151,10 +158,10 @@ impl Operator {
         wait
     }
 
-    /// Returns whether a Klusterlet is being deleted whose works are on this cluster.
+    /// Returns whether a Klusterlet is being deleted.
     fn has_deleted(&self) -> bool {
         let mut all = self.klusterlets.values();
-        all.any(|it| it.metadata.deletion_timestamp.is_some() && keeps_works_here(it))
+        all.any(|it| it.metadata.deletion_timestamp.is_some())
     }
 
     fn wake(&self, wakes: &mut Wake<Self>) {
@@ -167,7 +174,8 @@ fn needed() -> impl Iterator<Item = Kind> {
     let own = OWN.into_iter().map(Kind::Object);
     let shared = (0..SHARED.len()).map(Kind::Shared);
     let secrets = (0..SECRETS.len()).map(Kind::Secret);
-    own.chain(shared).chain(secrets).chain([Kind::Tls])
+    let settings = [Kind::Tls, Kind::Pull, Kind::Space];
+    own.chain(shared).chain(secrets).chain(settings)
 }
 
 /// The place among what Klusterlets share.
@@ -204,7 +212,8 @@ impl Installs for Operator {
         let mut ids = ids.unwrap_or_default();
         ids.retain(|id| {
             let stored = self.stored.get(id);
-            stored.is_none_or(|it| it.created_by.is_none())
+            // Secrets are watched by their names.
+            id.kind != objects::Kind::Secret && stored.is_none_or(|it| it.created_by.is_none())
         });
         ids
     }
@@ -263,6 +272,21 @@ impl World for Operator {
             (_, Fact::Work(work)) => {
                 self.works.insert(it.name.clone(), *work);
             }
+            (_, Fact::Pull(stored, secret)) => self.change(&Change::All, wakes, |world| {
+                if it.namespace == world.namespace {
+                    world.settings.pull = Some(secret);
+                } else {
+                    let id = id(objects::Kind::Secret, &it.namespace, &it.name);
+                    world.stored.insert(id, *stored);
+                }
+            }),
+            (_, Fact::Space(is_live)) => self.change(&Change::All, wakes, |world| {
+                if is_live {
+                    world.addon_spaces.insert(it.name.clone());
+                } else {
+                    world.addon_spaces.remove(&it.name);
+                }
+            }),
             (_, Fact::Tls(profile)) => self.change(&Change::All, wakes, |world| {
                 world.settings.tls = Some(profile);
             }),
@@ -283,15 +307,16 @@ impl World for Operator {
             }
             Kind::Object(kind) => {
                 let id = id(kind, space, name);
-                if place_of(&id).is_none() {
+                // Also what a read has not found: then nothing has changed.
+                if place_of(&id).is_none() && self.stored.contains_key(&id) {
                     self.change(&Change::Object(&id), wakes, |world| {
                         world.stored.remove(&id);
                     });
                 }
             }
             Kind::Shared(place) => {
-                if let Some(id) = SHARED.get(place) {
-                    self.stored.remove(id);
+                let known = SHARED.get(place).and_then(|id| self.stored.remove(id));
+                if known.is_some() {
                     self.wake(wakes);
                 }
             }
@@ -304,6 +329,16 @@ impl World for Operator {
                 self.wake(wakes);
             }
             Kind::Tls => self.change(&Change::All, wakes, |world| world.settings.tls = None),
+            Kind::Pull => self.change(&Change::All, wakes, |world| {
+                if space == world.namespace {
+                    world.settings.pull = None;
+                } else {
+                    world.stored.remove(&id(objects::Kind::Secret, space, name));
+                }
+            }),
+            Kind::Space => self.change(&Change::All, wakes, |world| {
+                world.addon_spaces.remove(name);
+            }),
         }
     }
 
@@ -329,7 +364,7 @@ impl World for Operator {
         // Without the definition there are no works; and TLS settings need not be there.
         let is_missing = match kind {
             Kind::Work => error.code == 404 && self.sight.is_watched(&kind),
-            Kind::Tls => matches!(error.code, 403 | 404),
+            Kind::Tls | Kind::Pull | Kind::Space => matches!(error.code, 403 | 404),
             _ => false,
         };
         let is_news = match error.code {
@@ -366,7 +401,7 @@ impl World for Operator {
         let namespace = target.namespace.as_deref().unwrap_or_default();
         if kind == objects::Kind::Secret {
             let place = SECRETS.iter().position(|it| *it == target.name);
-            return place.map(Kind::Secret);
+            return Some(place.map_or(Kind::Pull, Kind::Secret));
         }
         let place = place_of(&id(kind, namespace, &target.name));
         Some(place.map_or(Kind::Object(kind), Kind::Shared))

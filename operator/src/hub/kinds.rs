@@ -3,9 +3,9 @@
 use berth_api::GroupVersionResource;
 use berth_api::operator::ClusterManager;
 use berth_manifests::{HUB_NAMESPACE, files};
-use berth_operator_core::TlsProfile;
 use berth_operator_core::names::CREATED_BY;
 use berth_operator_core::objects::{self, Stored};
+use berth_operator_core::{PULL_SECRET, PullSecret, TlsProfile};
 use berth_reconcile::{RowOf, Watched};
 
 use super::world::Operator;
@@ -22,6 +22,10 @@ pub(super) enum Kind {
     Object(objects::Kind),
     /// The TLS settings.
     Tls,
+    /// The credentials of the registry.
+    Pull,
+    /// Their copy in the namespace of the hub.
+    PullCopy,
 }
 
 /// What is read of an object.
@@ -30,6 +34,7 @@ pub(super) enum Fact {
     Node,
     Object(Box<Stored>),
     Tls(TlsProfile),
+    Pull(PullSecret),
 }
 
 /// The labels of nodes of the control plane: of today, and of Kubernetes before 1.24.
@@ -54,18 +59,18 @@ pub(super) fn watched(namespace: &str) -> Vec<RowOf<Operator>> {
     let mut rows = vec![
         (Kind::Manager, managers.optional()),
         (Kind::Tls, tls::row(namespace, Fact::Tls)),
+        (Kind::Pull, pull_row(namespace)),
     ];
     for (place, (name, label)) in NODES.into_iter().zip(CONTROL_PLANE).enumerate() {
         let nodes = GroupVersionResource::new("", "v1", "nodes");
         let nodes = Watched::new(name, nodes, |_| Ok(Fact::Node));
         rows.push((Kind::Node(place), nodes.labelled(label).optional()));
     }
+    let copies = objects_of("pull-secret-copies", objects::Kind::Secret);
+    let copies = copies.within(HUB_NAMESPACE).named(PULL_SECRET);
+    rows.push((Kind::PullCopy, copies));
     for kind in objects::Kind::ALL {
-        // Optional for the kit: the world says what it waits for.
-        let row = Watched::new(kind.name(), kind.resource(), |item| {
-            Ok(Fact::Object(Box::new(Stored::read(item.json, CREATED_BY)?)))
-        })
-        .optional();
+        let row = objects_of(kind.name(), kind);
         let row = match kind {
             // The operator may read this one only.
             objects::Kind::Secret => row.within(HUB_NAMESPACE).named(&certificates()),
@@ -76,6 +81,22 @@ pub(super) fn watched(namespace: &str) -> Vec<RowOf<Operator>> {
         rows.push((Kind::Object(kind), row));
     }
     rows
+}
+
+fn objects_of(name: &'static str, kind: objects::Kind) -> Watched<Fact> {
+    let row = Watched::new(name, kind.resource(), |item| {
+        Ok(Fact::Object(Box::new(Stored::read(item.json, CREATED_BY)?)))
+    });
+    // Optional for the kit: the world says what it waits for.
+    row.optional()
+}
+
+/// The row of the credentials of the registry. They need not be there, and OCM's roles need not allow them.
+fn pull_row(namespace: &str) -> Watched<Fact> {
+    let row = Watched::new("pull-secret", objects::Kind::Secret.resource(), |item| {
+        Ok(Fact::Pull(PullSecret::read(item.json)?))
+    });
+    row.within(namespace).named(PULL_SECRET).optional()
 }
 
 /// The name of the Secret with the gate's certificates.
@@ -97,6 +118,8 @@ impl Kind {
             Self::Node(place) => NODES.get(place).copied().unwrap_or_default(),
             Self::Object(kind) => kind.name(),
             Self::Tls => "tls-profile",
+            Self::Pull => "pull-secret",
+            Self::PullCopy => "pull-secret-copies",
         }
     }
 }

@@ -6,17 +6,17 @@ use std::sync::Arc;
 
 use berth_api::Now;
 use berth_api::operator::ClusterManager;
-use berth_api::plan::Plan;
+use berth_api::plan::{Plan, Write};
 use berth_operator_core::hub::{
     Facts, RECONCILER, Renderer, Settings, asked_for, can_have_a_hub, decide, report_failures,
 };
 use berth_operator_core::objects::{self, Id, Stored};
-use berth_operator_core::{Decision, Failure, age};
+use berth_operator_core::{Decision, Failure, PULL_SECRET, age};
 use berth_reconcile::queue::Next;
 use berth_reconcile::{Handle, Lane, Meta, Report, Wake, WatchError, World};
 
 use super::kinds::{CONTROL_PLANE, Fact, Kind};
-use crate::settle::{Installs, id, settle};
+use crate::settle::{Installs, id, kind_of, settle};
 use crate::sight::Sight;
 
 /// What the operator knows of the hub.
@@ -46,7 +46,7 @@ impl Operator {
         }
     }
 
-    /// Returns whether everything has been seen that decides. Nodes, NetworkPolicies and TLS settings need not be there.
+    /// Returns whether everything has been seen that decides. Nodes, NetworkPolicies, TLS settings and credentials of the registry need not be there.
     fn is_ready(&self) -> bool {
         self.sight.is_listed(&Kind::Manager) && needed().all(|it| self.sight.is_known(&it))
     }
@@ -78,7 +78,8 @@ impl Operator {
 fn needed() -> impl Iterator<Item = Kind> {
     let objects = objects::Kind::ALL.into_iter().map(Kind::Object);
     let nodes = (0..CONTROL_PLANE.len()).map(Kind::Node);
-    objects.chain(nodes).chain([Kind::Tls])
+    let settings = [Kind::Tls, Kind::Pull, Kind::PullCopy];
+    objects.chain(nodes).chain(settings)
 }
 
 /// The ClusterManager that came before this one, by the time and then by the name, of those that can have a hub.
@@ -157,7 +158,12 @@ impl World for Operator {
                 self.stored
                     .insert(id(kind, &it.namespace, &it.name), *stored);
             }
+            (Kind::PullCopy, Fact::Object(stored)) => {
+                let id = id(objects::Kind::Secret, &it.namespace, &it.name);
+                self.stored.insert(id, *stored);
+            }
             (_, Fact::Tls(profile)) => self.settings.tls = Some(profile),
+            (_, Fact::Pull(secret)) => self.settings.pull = Some(secret),
             _ => return,
         }
         self.wake(wakes);
@@ -174,10 +180,18 @@ impl World for Operator {
                     nodes.remove(name);
                 }
             }
+            // Also what a read has not found: then nothing has changed.
             Kind::Object(kind) => {
-                self.stored.remove(&id(kind, namespace, name));
+                if self.stored.remove(&id(kind, namespace, name)).is_none() {
+                    return;
+                }
+            }
+            Kind::PullCopy => {
+                self.stored
+                    .remove(&id(objects::Kind::Secret, namespace, name));
             }
             Kind::Tls => self.settings.tls = None,
+            Kind::Pull => self.settings.pull = None,
         }
         self.wake(wakes);
     }
@@ -201,7 +215,11 @@ impl World for Operator {
     fn lost_sight(&mut self, kind: Kind, error: &WatchError, _: Now, wakes: &mut Wake<Self>) {
         let may_miss = matches!(
             kind,
-            Kind::Node(_) | Kind::Tls | Kind::Object(objects::Kind::NetworkPolicy)
+            Kind::Node(_)
+                | Kind::Tls
+                | Kind::Pull
+                | Kind::PullCopy
+                | Kind::Object(objects::Kind::NetworkPolicy)
         );
         let is_news = match error.code {
             403 | 404 if may_miss => self.sight.missing(kind),
@@ -225,6 +243,16 @@ impl World for Operator {
     /// What failed is part of the decision: see [`World::reconcile`].
     fn decide(&self, _: &String, _: Now) -> Plan {
         Plan::default()
+    }
+
+    fn kind(write: &Write) -> Option<Kind> {
+        let kind = kind_of(&write.target)?;
+        let is_copy = kind == objects::Kind::Secret && write.target.name == PULL_SECRET;
+        Some(if is_copy {
+            Kind::PullCopy
+        } else {
+            Kind::Object(kind)
+        })
     }
 
     async fn reconcile(on: &Handle<Self>, name: &String) -> Next {

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::files::{object, read, resources};
 
+const PULL_SECRET: &str = "open-cluster-management-image-pull-credentials";
 const FOLDER: &str = "manifests/operator";
 const ROLE: &str = "manifests/operator/role.yaml";
 const FOLDER_OF_CLUSTER: &str = "manifests/operator/klusterlet";
@@ -58,8 +59,12 @@ fn the_operators_role_is_limited() {
             let is_of_core = has(rule, "apiGroups", "");
             if is_of_core && has(rule, "resources", "secrets") {
                 secrets += 1;
-                assert_eq!(
-                    role["metadata"]["namespace"], "open-cluster-management-hub",
+                // In its own namespace it reads the credentials of the registry.
+                let is_of_registry = rule["resourceNames"] == json!([PULL_SECRET])
+                    && rule["verbs"] == json!(["get", "list", "watch"]);
+                assert!(
+                    is_of_registry
+                        || role["metadata"]["namespace"] == "open-cluster-management-hub",
                     "{rule}"
                 );
                 // The role of the doctor may get them.
@@ -116,6 +121,12 @@ fn the_role_of_the_operator_of_a_cluster_is_limited() {
         ),
         // RBAC cannot limit this to names.
         (Value::Null, json!(["create"])),
+        // The copies of the credentials of the registry, and these, in its own namespace.
+        (
+            json!([PULL_SECRET]),
+            json!(["get", "list", "watch", "patch", "delete"]),
+        ),
+        (json!([PULL_SECRET]), json!(["get", "list", "watch"])),
     ];
     assert_eq!(secrets, expected);
 }

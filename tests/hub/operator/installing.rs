@@ -236,3 +236,23 @@ async fn what_the_operator_may_not_see_is_named_until_it_may() {
     once(admin, &path, "it is installed", |_| true).await;
     said(admin, ("Applied", "True", "ClusterManagerApplied")).await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_hub_pulls_with_the_credentials_of_the_registry() {
+    let (node, _operator) = installed(json!({})).await;
+    let admin = &node.admin;
+    let source = pull_secret(admin, "e30=").await;
+    let copy = source.replace("open-cluster-management/", "open-cluster-management-hub/");
+    once(admin, &copy, "it is copied", |it| {
+        it["data"][".dockerconfigjson"] == "e30="
+    })
+    .await;
+    let deployments = "/apis/apps/v1/namespaces/open-cluster-management-hub/deployments";
+    let controller = format!("{deployments}/cluster-manager-registration-controller");
+    once(admin, &controller, "its pods use it", |it| {
+        it["spec"]["template"]["spec"]["imagePullSecrets"][0]["name"] == PULL_SECRET
+    })
+    .await;
+    admin.delete(&source).await.unwrap().ok();
+    gone(admin, &copy).await;
+}

@@ -53,6 +53,14 @@ impl<W: World> Handle<W> {
         }
     }
 
+    /// Applies an object that a call of this controller read, and that the watch of its kind leaves out.
+    pub fn observed_beside(&self, kind: W::Kind, object: &RawObject) {
+        let row = self.rows().get(&kind).cloned();
+        if let Some(row) = row {
+            self.see(kind, &row.watched, &object.item(), Source::Beside);
+        }
+    }
+
     /// Returns true if an object exists, as far as the watch of its kind and calls of this controller have shown. After the first list of
     /// the kind, an object that is not seen did not exist a moment ago.
     pub fn is_seen(&self, kind: W::Kind, namespace: &str, name: &str) -> bool {

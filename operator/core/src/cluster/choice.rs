@@ -10,6 +10,7 @@ use berth_manifests::values::AgentValues;
 use serde_json::Value;
 
 use super::place::{is_hosted, is_single, managed_namespace, namespace};
+use crate::pull::{PullSecret, pulled_with};
 use crate::spec::{Gate, Ignored, TlsProfile, as_map, image, labels, resources};
 
 /// The settings of an operator.
@@ -25,6 +26,8 @@ pub struct Settings {
     pub has_addon_namespace: bool,
     /// The TLS settings of the agents.
     pub tls: Option<TlsProfile>,
+    /// The credentials of the registry, if there are any.
+    pub pull: Option<PullSecret>,
 }
 
 /// What a Klusterlet asks for.
@@ -48,6 +51,8 @@ pub struct Choice {
     pub labels: BTreeMap<String, String>,
     /// The namespace of add-ons is made.
     pub has_addon_namespace: bool,
+    /// The credentials of the registry, for the pods.
+    pub pull: Option<PullSecret>,
     /// What is ignored.
     pub ignored: Ignored,
 }
@@ -84,8 +89,10 @@ pub fn choice(klusterlet: &Klusterlet, settings: &Settings) -> Choice {
         host_alias: spec.hub_api_server_host_alias.clone(),
         resources: spec.resource_requirement.as_ref().and_then(resources),
         has_addon_namespace: settings.has_addon_namespace,
+        pull: settings.pull.clone(),
         ..Choice::default()
     };
+    choice.values.image_pull_secrets = pulled_with(settings.pull.as_ref());
     choice.values.cluster_name = spec.cluster_name.clone();
     if settings.sync_labels {
         choice.labels = labels(&klusterlet.metadata);

@@ -16,9 +16,10 @@ use super::place::{is_hosted, managed_namespace, namespace, unknown_mode};
 use super::removal;
 use super::render::{ADDON_NAMESPACE, Rendered, Renderer, is_in_reach, of_other_mode, shared};
 use super::status::{Applied, report};
-use crate::decision::{Decision, Store, are_rolled_out};
+use crate::decision::{Decision, Store, are_rolled_out, bindings_first};
 use crate::names::{HOSTED_FINALIZER, KLUSTERLET_FINALIZER};
 use crate::objects::{Id, Kind};
+use crate::pull::is_copy;
 use crate::versions::is_later;
 
 /// The longest name: it is the value of a label.
@@ -42,7 +43,7 @@ pub fn decide(facts: &Facts<'_>, renderer: &mut Renderer, now: Now) -> Decision 
     let choice = choice(klusterlet, facts.settings);
     let rendered = prepared(facts, &choice, renderer);
     let objects = &rendered.here;
-    let mut of_managed: &[_] = &[];
+    let mut applied = Applied::Done;
     if is_hosted(klusterlet) {
         // Where users put the kubeconfig.
         let places = subject.due(facts.stored, &objects.namespaces);
@@ -52,12 +53,12 @@ pub fn decide(facts: &Facts<'_>, renderer: &mut Renderer, now: Now) -> Decision 
         match hosted::gate(facts, &choice, now) {
             Gate::Due(decision) if facts.failures.is_empty() => return decision,
             Gate::Due(_) => {}
-            Gate::Open(failures) => of_managed = failures,
+            Gate::Open(of_managed) => applied = of_managed,
         }
     } else if subject.has_finalizer(HOSTED_FINALIZER) {
         // The agent ran here for another cluster before.
         let left = hosted::leave(facts, now);
-        return left.unwrap_or_else(|| subject.release(&[HOSTED_FINALIZER]));
+        return left.unwrap_or_else(|| hosted::left(facts));
     }
     let due = match facts.failures {
         [] => due(facts, &choice, &rendered),
@@ -66,10 +67,9 @@ pub fn decide(facts: &Facts<'_>, renderer: &mut Renderer, now: Now) -> Decision 
     if !due.is_empty() {
         return Decision::of_objects(due);
     }
-    let applied = match (facts.failures, of_managed) {
-        ([], []) => Applied::Done,
-        ([], failures) | (failures, _) => Applied::Failed(failures),
-    };
+    if !facts.failures.is_empty() {
+        applied = Applied::Failed(facts.failures);
+    }
     report(facts, applied, Some((&choice, &rendered)), now)
 }
 
@@ -148,8 +148,10 @@ fn due(facts: &Facts<'_>, choice: &Choice, rendered: &Rendered) -> Vec<Write> {
     let objects = &rendered.here;
     let subject = subject(facts.klusterlet);
     let is_of_add_ons = |it: &&Value| it["metadata"]["namespace"] == ADDON_NAMESPACE;
-    let (add_ons, foundation): (Vec<_>, Vec<_>) =
+    let (mut add_ons, foundation): (Vec<_>, Vec<_>) =
         objects.foundation.iter().partition(is_of_add_ons);
+    let copies = copies(facts, choice);
+    add_ons.extend(&copies);
     for step in [
         objects.definitions.iter().collect(),
         objects.namespaces.iter().collect(),
@@ -181,11 +183,21 @@ fn due(facts: &Facts<'_>, choice: &Choice, rendered: &Rendered) -> Vec<Write> {
     unwanted(facts, choice, rendered)
 }
 
+/// The credentials of the registry in other namespaces of add-ons.
+fn copies(facts: &Facts<'_>, choice: &Choice) -> Vec<Value> {
+    let spaces = facts.addon_spaces.iter();
+    let others = spaces.filter(|it| **it != ADDON_NAMESPACE && **it != choice.namespace);
+    let copies = others.filter_map(|it| choice.pull.as_ref()?.copy(it));
+    copies.collect()
+}
+
 /// The objects with the label of this Klusterlet that it does not ask for: of OCM's operator, or of a namespace that it named before. The
 /// latter stay until the agent has come to its hub: it may lack its bootstrap kubeconfig.
 fn unwanted(facts: &Facts<'_>, choice: &Choice, rendered: &Rendered) -> Vec<Write> {
     // The managed cluster may be this one.
-    let wanted: BTreeSet<Id> = rendered.here.ids().chain(rendered.there.ids()).collect();
+    let is_here = facts.managed.is_none_or(|it| it.is_here);
+    let there = rendered.there.ids().filter(|_| is_here);
+    let wanted: BTreeSet<Id> = rendered.here.ids().chain(there).collect();
     let shared = shared();
     let subject = subject(facts.klusterlet);
     let is_connected = facts.connection.is_some_and(Connection::is_functional);
@@ -197,7 +209,17 @@ fn unwanted(facts: &Facts<'_>, choice: &Choice, rendered: &Rendered) -> Vec<Writ
         let is_in_reach = is_in_reach(id) || id.namespace == subject.name();
         is_pruned && is_in_time && is_in_reach && !wanted.contains(id) && !shared.contains(id)
     });
-    let gone = gone.into_iter().filter(|(_, stored)| !stored.is_deleting);
+    // Copies of what is not there any more. Those without a label are for the add-ons of all Klusterlets.
+    let copies = facts.stored.iter().filter(|(id, stored)| {
+        let is_own = stored.created_by.as_deref() == Some(subject.name());
+        let is_of_add_ons =
+            id.namespace == ADDON_NAMESPACE || facts.addon_spaces.contains(&id.namespace);
+        let is_shared = stored.created_by.is_none() && is_of_add_ons && choice.pull.is_none();
+        (is_own || is_shared) && is_copy(id, stored) && !wanted.contains(id)
+    });
+    let gone = gone.into_iter().chain(copies);
+    let gone = gone.filter(|(_, stored)| !stored.is_deleting);
+    let gone = bindings_first(gone.collect()).into_iter();
     gone.map(|(id, stored)| subject.delete(id, stored, why))
         .collect()
 }

@@ -1,12 +1,12 @@
 //! What decides about a Klusterlet.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use berth_api::operator::Klusterlet;
 
 use super::choice::Settings;
 use super::connection::Connection;
-use super::managed::Managed;
+use super::found::Managed;
 use super::{RECONCILED, RECONCILER};
 use crate::decision::{Failure, Subject};
 use crate::objects::{Id, Stored};
@@ -28,6 +28,8 @@ pub struct Facts<'a> {
     pub connection: Option<&'a Connection>,
     /// What was found on the managed cluster, if the agent runs elsewhere; `None` while that is not known.
     pub managed: Option<&'a Managed>,
+    /// Other namespaces of add-ons, which get the credentials of the registry, too.
+    pub addon_spaces: &'a BTreeSet<String>,
     /// The settings of the operator.
     pub settings: &'a Settings,
     /// The writes of the last decision that failed.

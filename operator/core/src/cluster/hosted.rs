@@ -3,7 +3,8 @@
 //! # Guarantees
 //! - Nothing is written to the managed cluster before the finalizer says that something is there to clean up.
 //! - An agent that runs goes on while its managed cluster cannot be reached.
-//! - A managed cluster that is away for five minutes does not hold up the removal; one that refuses the kubeconfig does, since it is there.
+//! - A managed cluster that is away for five minutes does not hold up the removal, nor does one whose kubeconfig is gone; one that refuses the
+//!   kubeconfig does, since it is there.
 
 use std::time::Duration;
 
@@ -13,11 +14,11 @@ use serde_json::{Value, json};
 
 use super::choice::Choice;
 use super::facts::{Facts, subject};
-use super::managed::{Outcome, Task, Unprepared};
+use super::found::{Managed, Outcome, Task, Unprepared};
 use super::removal::clear_agent;
-use super::secret::{MANAGED_SECRET, secret_name};
+use super::secret::{AGENT_SECRETS, MANAGED_SECRET, secret_name};
 use super::status::{Applied, report};
-use crate::decision::{Decision, Failure, Subject};
+use crate::decision::{Decision, Subject};
 use crate::names::{AWAY_SINCE, HOSTED_FINALIZER};
 use crate::objects::{Id, Kind};
 
@@ -28,14 +29,14 @@ const GRACE: Duration = Duration::from_secs(300);
 pub(super) enum Gate<'a> {
     /// Not yet: this is due.
     Due(Decision),
-    /// These of the managed cluster's objects could not be written, which is to be reported.
-    Open(&'a [Failure]),
+    /// It can, and this is to be reported when all here is as it should be.
+    Open(Applied<'a>),
 }
 
 /// Decides whether the agent can be installed: its managed cluster has what it needs, and there are credentials for it.
 pub(super) fn gate<'a>(facts: &Facts<'a>, choice: &Choice, now: Now) -> Gate<'a> {
     let subject = subject(facts.klusterlet);
-    if away_since(&subject).is_some() {
+    if away_since(&subject, now).is_some() {
         return Gate::Due(set_away(&subject, Value::Null));
     }
     let credentials = Id {
@@ -43,29 +44,29 @@ pub(super) fn gate<'a>(facts: &Facts<'a>, choice: &Choice, now: Now) -> Gate<'a>
         namespace: choice.namespace.clone(),
         name: secret_name(choice.is_single).to_owned(),
     };
-    let is_installed = facts.stored.contains_key(&credentials);
-    let task = match subject.has_finalizer(HOSTED_FINALIZER) {
+    let has_finalizer = subject.has_finalizer(HOSTED_FINALIZER);
+    let is_installed = has_finalizer && facts.stored.contains_key(&credentials);
+    let task = match has_finalizer {
         true => Task::Install,
         false => Task::Prepare,
     };
-    let Some(managed) = facts.managed.filter(|it| it.task == task) else {
-        return match is_installed {
-            true => Gate::Open(&[]),
-            false => Gate::Due(Decision::default()),
-        };
+    let managed = facts.managed.filter(|it| it.task == task);
+    let applied = match managed {
+        None if is_installed => Applied::Unprepared,
+        None => return Gate::Due(Decision::default()),
+        Some(Managed { ready: Ok(_), .. }) if task == Task::Prepare => {
+            return Gate::Due(subject.hold(HOSTED_FINALIZER));
+        }
+        Some(managed) => match &managed.outcome {
+            Outcome::Done => Applied::Done,
+            Outcome::Failed(failures) => Applied::Failed(failures),
+            _ => Applied::Unprepared,
+        },
     };
-    if managed.ready.is_err() && !is_installed {
-        return Gate::Due(report(facts, Applied::Unprepared, None, now));
-    }
-    if task == Task::Prepare {
-        return Gate::Due(subject.hold(HOSTED_FINALIZER));
-    }
-    match &managed.outcome {
-        Outcome::Failed(failures) if is_installed => Gate::Open(failures),
-        Outcome::Failed(failures) => Gate::Due(report(facts, Applied::Failed(failures), None, now)),
-        Outcome::Done => Gate::Open(&[]),
-        _ if is_installed => Gate::Open(&[]),
-        _ => Gate::Due(report(facts, Applied::Unprepared, None, now)),
+    match applied {
+        Applied::Done => Gate::Open(applied),
+        _ if is_installed => Gate::Open(applied),
+        _ => Gate::Due(report(facts, applied, None, now)),
     }
 }
 
@@ -89,7 +90,7 @@ pub(super) fn leave(facts: &Facts<'_>, now: Now) -> Option<Decision> {
     let Some(managed) = facts.managed.filter(|it| it.task == Task::Clean) else {
         return waits("what is on the managed cluster");
     };
-    let since = away_since(&subject);
+    let since = away_since(&subject, now);
     match &managed.ready {
         Err(Unprepared { is_away: true, why }) => match since {
             None => Some(set_away(&subject, json!(whole(now.wall)))),
@@ -115,10 +116,28 @@ pub(super) fn leave(facts: &Facts<'_>, now: Now) -> Option<Decision> {
     }
 }
 
+/// What is due when the managed cluster has been left for another mode: its credentials go.
+pub(super) fn left(facts: &Facts<'_>) -> Decision {
+    let subject = subject(facts.klusterlet);
+    let why = "the agent is elsewhere now";
+    let secrets = facts.stored.iter().filter(|(id, it)| {
+        let is_credentials = id.kind == Kind::Secret && AGENT_SECRETS.contains(&&*id.name);
+        is_credentials && id.namespace == subject.name() && !it.is_deleting
+    });
+    let writes: Vec<_> = secrets
+        .map(|(id, it)| subject.delete(id, it, why))
+        .collect();
+    match writes.is_empty() {
+        true => subject.release(&[HOSTED_FINALIZER]),
+        false => Decision::of_objects(writes),
+    }
+}
+
 /// Since when the managed cluster is away. What is no time, or is in the future, counts as unset.
-fn away_since(subject: &Subject<'_>) -> Option<Timestamp> {
+fn away_since(subject: &Subject<'_>, now: Now) -> Option<Timestamp> {
     let annotations = subject.metadata.annotations.as_ref()?;
-    annotations.get(AWAY_SINCE)?.parse().ok()
+    let since: Timestamp = annotations.get(AWAY_SINCE)?.parse().ok()?;
+    (since <= now.wall).then_some(since)
 }
 
 /// A time as OCM writes it: in seconds.

@@ -1,4 +1,4 @@
-//! A managed cluster that is not the one of its agent: what is to be there, and what was found.
+//! What is to be on a managed cluster that is not the one of its agent.
 
 use std::collections::BTreeSet;
 
@@ -9,64 +9,25 @@ use serde_json::{Map, Value, json};
 use super::choice::{Choice, Settings, choice};
 use super::decide::{can_have_an_agent, unless_later};
 use super::facts::{AppliedWorks, subject};
+use super::found::Task;
 use super::place::{is_hosted, managed_namespace};
 use super::removal::{Remains, clean};
 use super::render::{ADDON_NAMESPACE, Objects, Renderer, is_in_reach, shared};
 use super::secret::secret_name;
-use crate::decision::{Failure, Store};
-use crate::names::{CREATED_BY_KLUSTERLET, HOSTED_FINALIZER};
-use crate::objects::{Id, Kind};
-
-/// What is to be done on the managed cluster.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Task {
-    /// Look whether it can be reached. The finalizer is set before anything is written there.
-    Prepare,
-    /// Make everything as it should be, and the credentials of the agent.
-    Install,
-    /// Take everything away.
-    Clean,
-}
-
-/// What was found on the managed cluster, and what became of the task.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Managed {
-    /// The task.
-    pub task: Task,
-    /// Whether it can be reached; if it can, a text that says so.
-    pub ready: Result<String, Unprepared>,
-    /// What became of the task.
-    pub outcome: Outcome,
-}
-
-/// Why a managed cluster cannot be reached.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unprepared {
-    /// Nobody answers there, or there is no kubeconfig: it may not exist any more.
-    pub is_away: bool,
-    /// For users.
-    pub why: String,
-}
-
-/// What became of the task.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// Nothing was done.
-    Nothing,
-    /// These could not be written.
-    Failed(Vec<Failure>),
-    /// It waits for this.
-    WaitsFor(String),
-    /// It is done.
-    Done,
-}
+use crate::decision::{Failure, Store, are_rolled_out, bindings_first};
+use crate::names::{CREATED_BY_KLUSTERLET, HOSTED_FINALIZER, KLUSTERLET_UID};
+use crate::objects::{Id, Kind, Stored};
 
 /// What is to be on the managed cluster of a Klusterlet.
 #[derive(Clone, Debug)]
 pub struct There {
+    /// The managed cluster may be this one.
+    pub is_here: bool,
     klusterlet: Klusterlet,
     choice: Choice,
     objects: Objects,
+    /// The Deployment here runs as it should: nobody needs what its predecessor needed there.
+    is_replaced: bool,
     has_addon_namespace: bool,
 }
 
@@ -101,30 +62,32 @@ pub fn task(klusterlet: &Klusterlet, holder: Option<&str>, stored: &Store) -> Op
     (has_written && agent.is_empty()).then_some(Task::Clean)
 }
 
-/// What is to be on the managed cluster of a Klusterlet.
-pub fn there(klusterlet: &Klusterlet, settings: &Settings, renderer: &mut Renderer) -> There {
+/// What is to be on the managed cluster of a Klusterlet. `stored`: what is here.
+pub fn there(
+    klusterlet: &Klusterlet,
+    settings: &Settings,
+    stored: &Store,
+    renderer: &mut Renderer,
+) -> There {
     let mut choice = choice(klusterlet, settings);
     // One that has another mode now, and something to clean up there, has the names that it had there.
-    let managed = choice
-        .managed
-        .get_or_insert_with(|| managed_namespace(klusterlet).to_owned());
-    choice.namespace.clone_from(managed);
-    let rendered = renderer.render(&choice, subject(klusterlet).name());
+    let place = managed_namespace(klusterlet);
+    choice.managed = Some(place.to_owned());
+    let mut rendered = renderer.render(&choice, subject(klusterlet).name());
+    for namespace in &mut rendered.there.namespaces {
+        if namespace["metadata"]["name"] == *place {
+            let uid = klusterlet.metadata.uid.as_deref();
+            namespace["metadata"]["annotations"][KLUSTERLET_UID] = json!(uid);
+        }
+    }
     There {
+        is_here: true,
+        is_replaced: are_rolled_out(stored, &rendered.here.workloads),
         klusterlet: klusterlet.clone(),
         choice,
         objects: rendered.there,
         has_addon_namespace: settings.has_addon_namespace,
     }
-}
-
-/// Returns whether an object of the managed cluster is in reach. It may be the cluster of the agent, too: the agent's own namespace is not.
-fn is_there(id: &Id, agent: &str) -> bool {
-    let of_agent = match id.kind {
-        Kind::Namespace => &id.name,
-        _ => &id.namespace,
-    };
-    is_in_reach(id) && of_agent != agent
 }
 
 // === impl There ===
@@ -170,6 +133,34 @@ impl There {
         self.choice.managed.as_deref().unwrap_or_default()
     }
 
+    /// Returns whether an object of the managed cluster is in reach. If that is this cluster, the agent's own namespace is not.
+    fn is_there(&self, id: &Id) -> bool {
+        let namespace = match id.kind {
+            Kind::Namespace => &id.name,
+            _ => &id.namespace,
+        };
+        is_in_reach(id) && !(self.is_here && namespace == self.name())
+    }
+
+    /// A namespace there that another Klusterlet has: one of another name, or one of the same name on another cluster.
+    fn rival<'s>(&self, stored: &'s Store) -> Option<(&'s Id, &'s Stored)> {
+        let namespaces = stored.iter();
+        let mut namespaces =
+            namespaces.filter(|(id, _)| id.kind == Kind::Namespace && self.is_there(id));
+        namespaces.find(|(id, it)| {
+            let is_place = id.name == self.namespace();
+            let is_own = it.created_by.as_deref() == Some(self.name());
+            let uid = &it.object()["metadata"]["annotations"][KLUSTERLET_UID];
+            match &it.created_by {
+                // OCM's operator writes no uid.
+                Some(_) if is_own && uid.is_null() => !is_place,
+                Some(_) if is_own => *uid != self.uid(),
+                Some(_) => is_place,
+                None => false,
+            }
+        })
+    }
+
     fn id(&self, kind: Kind, namespace: &str, name: &str) -> Id {
         Id {
             kind,
@@ -184,20 +175,23 @@ impl There {
     }
 
     /// The writes of the first step that is not done. `stored`: the objects there with the label of this Klusterlet, and those of
-    /// [`There::ids`]. `prunes`: objects that are not wanted any more are deleted.
+    /// [`There::ids`].
     ///
     /// # Errors
-    /// Another Klusterlet has the namespace.
-    pub fn due(&self, stored: &Store, prunes: bool) -> Result<Vec<Write>, Failure> {
+    /// Another Klusterlet has the names.
+    pub fn due(&self, stored: &Store) -> Result<Vec<Write>, Failure> {
         let subject = subject(&self.klusterlet);
-        let place = self.id(Kind::Namespace, "", self.namespace());
-        let maker = stored.get(&place).and_then(|it| it.created_by.as_deref());
-        if let Some(maker) = maker.filter(|it| *it != subject.name()) {
+        if let Some((id, rival)) = self.rival(stored) {
+            let maker = rival.created_by.as_deref().unwrap_or_default();
+            let what = match maker == self.name() {
+                true => "of the same name, on another cluster: create one with another name",
+                false => "has it: set another spec.namespace",
+            };
             return Err(Failure {
                 kind: Kind::Namespace,
                 message: format!(
-                    "the namespace {} of the managed cluster is that of the Klusterlet {maker}: set another spec.namespace",
-                    self.namespace()
+                    "the namespace {} of the managed cluster: a Klusterlet {maker} {what}",
+                    id.name
                 ),
             });
         }
@@ -216,18 +210,25 @@ impl There {
                 return Ok(writes);
             }
         }
-        if !prunes {
-            return Ok(Vec::new());
+        Ok(Vec::new())
+    }
+
+    /// The objects there that nobody needs any more, once the agent runs with what is wanted: those of OCM's operator.
+    #[must_use]
+    pub fn unwanted(&self, stored: &Store) -> Vec<Write> {
+        if !self.is_replaced {
+            return Vec::new();
         }
+        let subject = subject(&self.klusterlet);
         let wanted: BTreeSet<Id> = self.ids().collect();
         let gone = subject.own(stored, |id| {
-            id.kind.is_pruned() && is_there(id, subject.name()) && !wanted.contains(id)
+            id.kind.is_pruned() && self.is_there(id) && !wanted.contains(id)
         });
         let gone = gone.into_iter().filter(|(_, stored)| !stored.is_deleting);
+        let gone = bindings_first(gone.collect()).into_iter();
         let why = "the Klusterlet does not ask for it";
-        Ok(gone
-            .map(|(id, stored)| subject.delete(id, stored, why))
-            .collect())
+        gone.map(|(id, stored)| subject.delete(id, stored, why))
+            .collect()
     }
 
     /// The writes that are due to take everything away, and what is waited for if there are none. `works`: those there; `None`: not read
@@ -239,15 +240,19 @@ impl There {
         works: Option<&AppliedWorks>,
         has_others: bool,
     ) -> (Vec<Write>, Option<String>) {
-        let name = subject(&self.klusterlet).name();
+        if self.rival(stored).is_some() {
+            // Nothing there is of this one.
+            return (Vec::new(), None);
+        }
         let there: Store = (stored.iter())
-            .filter(|(id, _)| is_there(id, name))
+            .filter(|(id, _)| self.is_there(id))
             .map(|(id, it)| (id.clone(), it.clone()))
             .collect();
         let remains = Remains {
             stored: &there,
             works,
             takes_addon_namespace: !has_others && self.has_addon_namespace,
+            addon_spaces: &BTreeSet::new(),
         };
         clean(&self.klusterlet, &remains)
     }

@@ -3,6 +3,8 @@
 //! The agent goes first, so that nobody writes what is removed. Then its AppliedManifestWorks are let go: what they made stays, unless the
 //! Klusterlet says otherwise. Nothing waits for the hub, which may be away.
 
+use std::collections::BTreeSet;
+
 use berth_api::operator::Klusterlet;
 use berth_api::plan::{Action, Target, Write};
 use berth_api::{GroupVersionResource, Now, labels};
@@ -18,8 +20,9 @@ use super::status::{Applied, report};
 use crate::decision::{Decision, Store};
 use crate::names::{HOSTED_FINALIZER, KLUSTERLET_FINALIZER, TAKE_WORKS};
 use crate::objects::{Id, Kind, Stored};
+use crate::pull::is_copy;
 
-const WHY: &str = "the Klusterlet is being deleted";
+const WHY: &str = "the Klusterlet has no agent here any more";
 
 /// What is left of a Klusterlet on a cluster.
 pub(super) struct Remains<'a> {
@@ -29,6 +32,8 @@ pub(super) struct Remains<'a> {
     pub(super) works: Option<&'a AppliedWorks>,
     /// Whether the namespace of add-ons goes, too.
     pub(super) takes_addon_namespace: bool,
+    /// Other namespaces of add-ons.
+    pub(super) addon_spaces: &'a BTreeSet<String>,
 }
 
 /// Decides what is due.
@@ -42,19 +47,17 @@ pub(super) fn decide(facts: &Facts<'_>, now: Now) -> Decision {
         return decision;
     }
     let is_hosted = is_hosted(klusterlet);
-    let none = AppliedWorks::new();
     let remains = Remains {
         stored: facts.stored,
-        works: match keeps_works_here(klusterlet) {
-            true => facts.works,
-            false => Some(&none),
-        },
+        // Its agent may have managed this cluster before.
+        works: facts.works,
         takes_addon_namespace: !is_hosted
             && !facts.has_others
             && facts.settings.has_addon_namespace,
+        addon_spaces: facts.addon_spaces,
     };
     let (mut writes, waits_for) = clean(klusterlet, &remains);
-    if is_hosted {
+    if is_hosted && facts.holder.is_none() {
         writes.extend(credentials(facts));
     }
     if !facts.failures.is_empty() {
@@ -67,12 +70,6 @@ pub(super) fn decide(facts: &Facts<'_>, now: Now) -> Decision {
         Some(what) => report(facts, Applied::Removing(&what), None, now),
         None => subject.release(&[KLUSTERLET_FINALIZER, HOSTED_FINALIZER]),
     }
-}
-
-/// Returns whether AppliedManifestWorks of a Klusterlet that is being deleted are on this cluster.
-#[must_use]
-pub fn keeps_works_here(klusterlet: &Klusterlet) -> bool {
-    !subject(klusterlet).has_finalizer(HOSTED_FINALIZER)
 }
 
 /// The agent, and its rights: one whose pod has not ended yet would write what is let go after it. The writes, and what is waited for;
@@ -177,7 +174,7 @@ fn let_go(klusterlet: &Klusterlet, works: &AppliedWorks) -> Vec<Write> {
     writes.collect()
 }
 
-/// Deletes the namespaces of the agent, and with the last Klusterlet that of add-ons. Nothing waits for them: something in them may have a
+/// Deletes the namespaces of the agent, and with the last Klusterlet what add-ons have: their namespace, and the credentials of the registry. Nothing waits for them: something in them may have a
 /// finalizer whose owner is gone.
 fn namespaces(klusterlet: &Klusterlet, remains: &Remains<'_>) -> Vec<Write> {
     let subject = subject(klusterlet);
@@ -192,6 +189,11 @@ fn namespaces(klusterlet: &Klusterlet, remains: &Remains<'_>) -> Vec<Write> {
             name: ADDON_NAMESPACE.to_owned(),
         };
         namespaces.extend(remains.stored.get_key_value(&of_add_ons));
+        let copies = remains.stored.iter();
+        namespaces
+            .extend(copies.filter(|(id, it)| {
+                remains.addon_spaces.contains(&id.namespace) && is_copy(id, it)
+            }));
     }
     let left = namespaces.into_iter().filter(|(_, it)| !it.is_deleting);
     let writes = left.map(|(id, stored): (&Id, &Stored)| subject.delete(id, stored, WHY));

@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 
 use super::choice::Choice;
 use super::secret::secret_name;
-use crate::deployments::{container, rename};
+use crate::deployments::{container, rename, without_mount};
 use crate::names::{CREATED_BY_KLUSTERLET, NAMESPACE_OF};
-use crate::objects::Id;
+use crate::objects::{Id, Kind};
 use crate::versions::annotate;
 
 /// The namespace of add-ons that name no other. All Klusterlets share it.
@@ -128,6 +128,9 @@ impl Renderer {
             there.retain(|it| !is_of_agent(it) || is_place(it) || it["kind"] == "ServiceAccount");
             self.finish(&mut there, choice, name, managed);
         }
+        let pull = choice.pull.as_ref();
+        here.foundation
+            .extend(pull.and_then(|it| it.copy(NAMESPACE)));
         self.finish(&mut here, choice, name, &choice.namespace);
         Rendered { here, there }
     }
@@ -139,6 +142,12 @@ impl Renderer {
         }
         for definition in &mut objects.definitions {
             annotate(definition, &self.version);
+        }
+        let has_addons = |it: &Value| it["metadata"]["name"] == ADDON_NAMESPACE;
+        if objects.namespaces.iter().any(has_addons) {
+            let pull = choice.pull.as_ref();
+            let copy = pull.and_then(|it| it.copy(ADDON_NAMESPACE));
+            objects.foundation.extend(copy);
         }
         if !choice.has_addon_namespace {
             let within = |it: &Value| it["metadata"]["namespace"] == ADDON_NAMESPACE;
@@ -163,8 +172,8 @@ impl Renderer {
         }
         let shared = shared();
         for object in objects.all_mut() {
-            let is_shared = Id::of(object).is_none_or(|id| shared.contains(&id));
-            if is_shared {
+            let is_shared = |id: &Id| shared.contains(id) || is_shared_copy(id);
+            if Id::of(object).is_none_or(|id| is_shared(&id)) {
                 continue;
             }
             let labels = &mut object["metadata"]["labels"];
@@ -202,6 +211,11 @@ impl Renderer {
     }
 }
 
+/// Returns whether this is a copy of the credentials of the registry that add-ons of all Klusterlets use.
+fn is_shared_copy(id: &Id) -> bool {
+    id.kind == Kind::Secret && id.namespace == ADDON_NAMESPACE
+}
+
 /// Returns whether an object of the manifests is in the namespace of the agent, or is that namespace.
 fn is_of_agent(object: &Value) -> bool {
     object["metadata"]["namespace"] == NAMESPACE || is_place(object)
@@ -233,6 +247,9 @@ fn place(object: &mut Value, name: &str, namespace: &str) {
         return;
     }
     let is_account = is(object, "ServiceAccount");
+    if is_account {
+        without_mount(object);
+    }
     rename(&mut object["metadata"]["name"], is_account);
     let subjects = object.get_mut("subjects").and_then(Value::as_array_mut);
     for subject in subjects.into_iter().flatten() {

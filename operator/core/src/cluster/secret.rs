@@ -44,26 +44,32 @@ pub struct Account {
 }
 
 /// The name of the Secret with the credentials of the agent.
-#[must_use]
-pub fn secret_name(is_single: bool) -> &'static str {
+pub(super) fn secret_name(is_single: bool) -> &'static str {
     AGENT_SECRETS[usize::from(is_single)]
 }
 
-/// Returns whether the content of the Secret can be used: a token of this account that is good for long enough, for this server.
+/// Until when the content of the Secret is good: a token of this account, for this server. `None`: it is not good, or another token is due.
 /// `cluster`: the server, as in a kubeconfig.
 #[must_use]
-pub fn is_good(
+pub fn good_until(
     data: &BTreeMap<String, Vec<u8>>,
     cluster: &Value,
     account: &Account,
     now: Timestamp,
-) -> bool {
+) -> Option<Timestamp> {
     let token = data.get("token").map(Vec::as_slice).unwrap_or_default();
-    let is_fresh = matches!(
-        judge(token, Some(&account.uid), now),
-        Standing::Fresh { .. }
-    );
-    is_fresh && data.get("kubeconfig").is_some_and(|it| is_for(it, cluster))
+    let until = token_until(token, account, now)?;
+    let is_for = data.get("kubeconfig").is_some_and(|it| is_for(it, cluster));
+    is_for.then_some(until)
+}
+
+/// Until when a token of this account is good: then another one is due. `None`: it is now.
+#[must_use]
+pub fn token_until(token: &[u8], account: &Account, now: Timestamp) -> Option<Timestamp> {
+    match judge(token, Some(&account.uid), now) {
+        Standing::Fresh { renew_at, .. } => Some(renew_at),
+        Standing::Due => None,
+    }
 }
 
 /// Returns whether a kubeconfig uses the token for this server.

@@ -12,9 +12,11 @@ use berth_api::operator::{Klusterlet, KlusterletStatus};
 use super::choice::Choice;
 use super::connection::Connection;
 use super::facts::{Facts, subject};
-use super::managed::{Managed, Unprepared};
+use super::found::{Managed, Unprepared};
+use super::place::is_hosted;
 use super::render::{Rendered, deployment};
 use crate::decision::{Decision, Failure};
+use crate::names::HOSTED_FINALIZER;
 use crate::objects::{Id, Kind, Stored};
 use crate::said::{Said, generation, ignored, related, set, shown};
 
@@ -83,6 +85,9 @@ pub(super) fn report(
 /// The status. It equals the stored one if nothing of it changes.
 fn status(klusterlet: &Klusterlet, report: &Report<'_>, now: Now) -> KlusterletStatus {
     let mut status = klusterlet.status.clone().unwrap_or_default();
+    if !is_hosted(klusterlet) && !subject(klusterlet).has_finalizer(HOSTED_FINALIZER) {
+        status.conditions.retain(|it| it.type_ != READY_TO_APPLY);
+    }
     let reason = report.connection.map(Connection::reason);
     let mut said: Vec<_> = applied(report.applied).into_iter().collect();
     said.extend(report.managed.map(ready));

@@ -4,10 +4,11 @@ mod choices;
 mod hosted;
 mod installing;
 mod moving;
+mod pulling;
 mod removing;
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Deref, DerefMut};
 use std::time::Instant;
 
@@ -29,6 +30,7 @@ fn settings() -> Settings {
         sync_labels: false,
         has_addon_namespace: true,
         tls: None,
+        pull: None,
     }
 }
 
@@ -49,6 +51,7 @@ struct Play {
     works: Option<BTreeMap<String, AppliedWork>>,
     connection: Option<Connection>,
     managed: Option<Managed>,
+    addon_spaces: BTreeSet<String>,
     wall: &'static str,
 }
 
@@ -69,6 +72,7 @@ impl Play {
             works: None,
             connection: None,
             managed: None,
+            addon_spaces: BTreeSet::new(),
             wall: "2026-01-01T00:00:00Z",
         }
     }
@@ -87,6 +91,7 @@ impl Play {
             stored: &stored,
             works: self.works.as_ref(),
             connection: self.connection.as_ref(),
+            addon_spaces: &self.addon_spaces,
             managed: self.managed.as_ref(),
             settings: &self.settings,
             failures: &self.failures,

@@ -9,6 +9,7 @@ use berth_api::operator::{
 use berth_manifests::values::HubValues;
 use serde_json::Value;
 
+use crate::pull::{PullSecret, pulled_with};
 use crate::spec::{Gate, Ignored, TlsProfile, as_map, image, labels, resources};
 
 /// The settings of an operator.
@@ -24,6 +25,8 @@ pub struct Settings {
     pub purge: bool,
     /// The TLS settings of the components.
     pub tls: Option<TlsProfile>,
+    /// The credentials of the registry, if there are any.
+    pub pull: Option<PullSecret>,
 }
 
 /// What a ClusterManager asks for.
@@ -37,6 +40,8 @@ pub struct Choice {
     pub ports: Ports,
     /// The resources of all containers, instead of those of the manifests.
     pub resources: Option<Value>,
+    /// The credentials of the registry, for the pods.
+    pub pull: Option<PullSecret>,
     /// What is ignored.
     pub ignored: Ignored,
 }
@@ -67,8 +72,10 @@ pub fn choice(manager: &ClusterManager, nodes: usize, settings: &Settings) -> Ch
             &settings.image,
             &IMAGES_OF_OCM,
         ),
+        pull: settings.pull.clone(),
         ..Choice::default()
     };
+    choice.values.image_pull_secrets = pulled_with(settings.pull.as_ref());
     if settings.sync_labels {
         choice.labels(labels(&manager.metadata));
     }

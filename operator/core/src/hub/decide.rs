@@ -12,9 +12,10 @@ use super::definitions::{bundle, converts_elsewhere, definition, with_bundle};
 use super::render::{Objects, Renderer};
 use super::status::{Applied, Report, status};
 use super::{RECONCILED, RECONCILER, removal};
-use crate::decision::{Decision, Failure, Subject, are_rolled_out};
+use crate::decision::{Decision, Failure, Subject, are_rolled_out, bindings_first};
 use crate::names::CLUSTER_MANAGER_FINALIZER;
 use crate::objects::{Id, Kind, Stored};
+use crate::pull::is_copy;
 
 /// The longest name: the name of a Deployment is the value of a label.
 const LONGEST_NAME: usize = 63 - "-registration-controller".len();
@@ -137,6 +138,14 @@ fn wanted(
         definition(it, stored, is_rolled_out, bundle)
     });
     objects.definitions = definitions.collect();
+    // The pods of before serve until the others run.
+    let services = objects.foundation.iter_mut();
+    for service in services.filter(|it| it["kind"] == "Service" && !is_rolled_out) {
+        let stored = Id::of(service).and_then(|id| facts.stored.get(&id));
+        if let Some(ports) = stored.map(|it| it.object()["spec"]["ports"].take()) {
+            service["spec"]["ports"] = ports;
+        }
+    }
     for guard in &mut objects.guards {
         let stored = Id::of(guard).and_then(|id| facts.stored.get(&id));
         with_bundle(guard, stored, bundle);
@@ -199,14 +208,18 @@ fn unwanted(
 ) -> Vec<Write> {
     let wanted: BTreeSet<Id> = objects.ids().collect();
     let subject = subject(facts.manager);
-    let mut gone = subject.own(facts.stored, |id| {
-        id.kind.is_pruned() && !wanted.contains(id)
+    let mut gone = subject.own(facts.stored, |id| !wanted.contains(id));
+    gone.retain(|(id, stored)| {
+        let is_pruned = id.kind.is_pruned() || is_copy(id, stored);
+        is_pruned && !stored.is_deleting && is_meant(stored)
     });
-    gone.retain(|(_, stored)| !stored.is_deleting && is_meant(stored));
     // Webhook configurations before the servers that they name.
     let (guards, others): (Vec<_>, Vec<_>) =
         gone.into_iter().partition(|(id, _)| id.kind.is_guard());
-    let first = if guards.is_empty() { others } else { guards };
+    let first = match guards.is_empty() {
+        true => bindings_first(others),
+        false => guards,
+    };
     let why = "the ClusterManager does not ask for it";
     let first = first.into_iter();
     first

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use berth_manifests::Hub;
+use berth_manifests::{HUB_NAMESPACE, Hub};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::choice::{Choice, Ports, labels_of};
-use crate::deployments::{container, rename};
+use crate::deployments::{container, rename, without_mount};
 use crate::objects::Id;
 use crate::versions::annotate;
 
@@ -66,6 +66,7 @@ fn render(choice: &Choice, name: &str, version: &str) -> Objects {
         guards: hub.guards,
     };
     let [controller, gate] = deployments(name);
+    let mut port = Value::Null;
     for deployment in &mut objects.workloads {
         if deployment["metadata"]["name"] == CONTROLLER {
             rename(
@@ -77,6 +78,7 @@ fn render(choice: &Choice, name: &str, version: &str) -> Objects {
         } else if deployment["metadata"]["name"] == GATE {
             rename(deployment, &gate, &gate, &format!("{name}-webhook"));
             bind(deployment, &choice.ports);
+            port = webhook_port(deployment);
         }
         if let Some(resources) = &choice.resources {
             container(deployment)["resources"] = resources.clone();
@@ -84,7 +86,14 @@ fn render(choice: &Choice, name: &str, version: &str) -> Objects {
     }
     for object in &mut objects.foundation {
         select(object, &gate);
+        if object["kind"] == "Service" {
+            aim(object, &port);
+        } else if object["kind"] == "ServiceAccount" {
+            without_mount(object);
+        }
     }
+    let copy = choice.pull.as_ref().and_then(|it| it.copy(HUB_NAMESPACE));
+    objects.foundation.extend(copy);
     for definition in &mut objects.definitions {
         annotate(definition, version);
     }
@@ -112,7 +121,26 @@ fn select(object: &mut Value, app: &str) {
     }
 }
 
-/// Gives the gate its ports. Those of its Service stay: it finds the port of the webhooks by its name.
+/// Aims a Service at the port of the webhooks by its number: pods of OCM give it no name, and these serve until Berth's run, and on the way
+/// back to OCM.
+fn aim(service: &mut Value, port: &Value) {
+    for it in service["spec"]["ports"]
+        .as_array_mut()
+        .into_iter()
+        .flatten()
+    {
+        it["targetPort"] = port.clone();
+    }
+}
+
+/// The port of the webhooks.
+fn webhook_port(gate: &mut Value) -> Value {
+    let ports = container(gate)["ports"].as_array();
+    let port = ports.and_then(|it| it.iter().find(|it| it["name"] == "webhook"));
+    port.map_or(Value::Null, |it| it["containerPort"].clone())
+}
+
+/// Gives the gate its ports.
 fn bind(deployment: &mut Value, ports: &Ports) {
     let all: BTreeMap<&str, (&str, u16)> = [
         ("webhook", "port", ports.webhook),

@@ -38,6 +38,7 @@ pub(super) fn settings() -> Settings {
         sync_labels: false,
         purge: false,
         tls: None,
+        pull: None,
     }
 }
 

@@ -8,8 +8,9 @@ use serde_json::{Map, Value, json};
 
 use super::MANAGER;
 
-/// What is never this manager's, even if another client set it: labels and annotations, and the content of Secrets.
-const OF_OTHERS: [&str; 3] = ["f:metadata", "f:data", "f:stringData"];
+/// What is never this manager's, even if another client set it: labels and annotations, the content of Secrets, and what accounts pull
+/// images with, which OCM's operator sets once only.
+const OF_OTHERS: [&str; 4] = ["f:metadata", "f:data", "f:stringData", "f:imagePullSecrets"];
 
 /// The same, anywhere in an object.
 const CA_BUNDLE: &str = "f:caBundle";

@@ -117,9 +117,12 @@ impl Stored {
         let object = self.object();
         let managed = self.managed();
         let stale = applied(&managed).is_some_and(|fields| has_stale(fields, wanted));
-        // An object of a list has neither its version nor its kind.
+        // An object of a list has neither its version nor its kind, and the content of a Secret is not read.
+        let unread = |field: &str| matches!(field, "apiVersion" | "kind" | "data");
+        let is_secret = wanted["kind"] == "Secret";
         let wanted = wanted.as_object().into_iter().flatten();
-        let mut wanted = wanted.filter(|(field, _)| !matches!(&***field, "apiVersion" | "kind"));
+        let mut wanted =
+            wanted.filter(|(field, _)| !unread(field) || **field == "data" && !is_secret);
         !stale && wanted.all(|(field, value)| agrees(value, object.get(field)))
     }
 

@@ -22,10 +22,22 @@ struct Hosted {
 // === impl Hosted ===
 
 impl Hosted {
-    async fn new() -> Self {
+    /// `has_place`: the namespace of the agent is there before.
+    async fn new(has_place: bool) -> Self {
         let world = World::new().await;
+        if has_place {
+            let place = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "klusterlet"}});
+            let place = world.admin.post("/api/v1/namespaces", &place).await;
+            place.unwrap().ok();
+        }
         let managed = Cluster::private().await;
         let there = managed.admin().await;
+        let manifests = [
+            files::KLUSTERLET_OPERATOR_NAMESPACE,
+            files::KLUSTERLET_OPERATOR_ACCOUNT,
+            files::KLUSTERLET_OPERATOR_ROLE,
+        ];
+        managed.apply_manifests(&manifests.map(|it| it.path)).await;
         let operator = world.operator().await;
         let spec = json!({"clusterName": world.name, "deployOption": {"mode": "SingletonHosted"}});
         world.create("klusterlet", spec).await;
@@ -37,15 +49,19 @@ impl Hosted {
         }
     }
 
-    /// Gives the operator the kubeconfig of the managed cluster.
+    /// Gives the operator a kubeconfig of the managed cluster with the rights that it needs, and no others.
     async fn prepares(&self) {
         once(&self.world.admin, PLACE, "it is there", |_| true).await;
-        let kubeconfig = std::fs::read(&self.there.kubeconfig).unwrap();
+        let account = ("open-cluster-management", "berth-klusterlet-operator");
+        let account = self.managed.service_account(account.0, account.1).await;
+        let tokens = rule(&["create"], "", &["serviceaccounts/token"], &[]);
+        self.managed.grant(&account, &[tokens]).await;
+        let kubeconfig = std::fs::read(account.kubeconfig).unwrap();
         self.world.keeps(PLACE, MANAGED, &kubeconfig).await;
     }
 
     async fn installed() -> Self {
-        let hosted = Self::new().await;
+        let hosted = Self::new(false).await;
         hosted.prepares().await;
         let said = ("Applied", "True", "KlusterletApplied");
         hosted.world.said(said).await;
@@ -83,7 +99,7 @@ impl Hosted {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_agent_joins_another_cluster_and_works_there() {
-    let hosted = Hosted::new().await;
+    let hosted = Hosted::new(true).await;
     let (world, there) = (&hosted.world, &hosted.there);
     let unprepared = ("ReadyToApply", "False", "KlusterletPrepareFailed");
     let message = world.said(unprepared).await;
@@ -127,7 +143,7 @@ async fn an_agent_joins_another_cluster_and_works_there() {
         .partition(|it| it.contains("klusterlets/") || it.contains("/klusterlet/") || it == PLACE);
     assert_eq!(
         (here.len(), elsewhere.len()),
-        (5, 15),
+        (4, 15),
         "{here:#?} {elsewhere:#?}"
     );
     let secret = format!("{PLACE}/secrets/external-managed-kubeconfig-agent");
@@ -176,6 +192,11 @@ async fn an_agent_joins_another_cluster_and_works_there() {
     let works = works.ok()["items"].as_array().unwrap();
     assert_eq!(works.len(), 1);
     assert!(works[0]["metadata"]["finalizers"].is_null(), "{works:#?}");
+    let place = world.admin.get(PLACE).await.unwrap();
+    let metadata = &place.ok()["metadata"];
+    assert!(metadata["deletionTimestamp"].is_null(), "{metadata}");
+    let credentials = format!("{PLACE}/secrets/hub-kubeconfig-secret");
+    assert_eq!(world.admin.get(&credentials).await.unwrap().code, 404);
     drop((operator, managed));
 }
 

@@ -107,3 +107,57 @@ async fn a_mode_is_switched_there_and_back() {
     world.said(unprepared).await;
     admin.get(DEPLOYMENT).await.unwrap().ok();
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_agent_and_add_ons_pull_with_the_credentials_of_the_registry() {
+    let world = World::new().await;
+    let admin = &world.admin;
+    let source = pull_secret(admin, "e30=").await;
+    let space = json!({
+        "apiVersion": "v1", "kind": "Namespace",
+        "metadata": {"name": "monitoring", "labels": {"addon.open-cluster-management.io/namespace": "true"}},
+    });
+    admin.post("/api/v1/namespaces", &space).await.unwrap().ok();
+    let _operator = world.operator().await;
+    world
+        .create("klusterlet", json!({"clusterName": "c1"}))
+        .await;
+    let copies = [
+        "open-cluster-management-agent",
+        "open-cluster-management-agent-addon",
+        "monitoring",
+    ]
+    .map(|it| {
+        source.replace(
+            "namespaces/open-cluster-management/",
+            &format!("namespaces/{it}/"),
+        )
+    });
+    for copy in &copies {
+        once(admin, copy, "it is copied", |it| {
+            it["data"][".dockerconfigjson"] == "e30="
+        })
+        .await;
+    }
+    once(admin, DEPLOYMENT, "its pods use it", |it| {
+        it["spec"]["template"]["spec"]["imagePullSecrets"][0]["name"] == PULL_SECRET
+    })
+    .await;
+    let other = json!({"data": {".dockerconfigjson": "e30K"}});
+    admin.merge(&source, &other).await.unwrap().ok();
+    for copy in &copies {
+        once(admin, copy, "it is copied again", |it| {
+            it["data"][".dockerconfigjson"] == "e30K"
+        })
+        .await;
+    }
+    admin.delete(&source).await.unwrap().ok();
+    once(admin, DEPLOYMENT, "its pods use none", |it| {
+        it["spec"]["template"]["spec"]["imagePullSecrets"].is_null()
+    })
+    .await;
+    world.reports(DEPLOYMENT).await;
+    for copy in &copies {
+        gone(admin, copy).await;
+    }
+}

@@ -65,20 +65,25 @@ impl Hosted {
                 task,
                 ready: Err(unprepared),
                 outcome: Outcome::Nothing,
+                is_here: self.is_same,
             });
             return Vec::new();
         }
-        let there = there(
+        let known_here = stored(&self.play.store);
+        let mut there = there(
             &klusterlet,
             &self.play.settings,
+            &known_here,
             &mut self.play.renderer.borrow_mut(),
         );
+        there.is_here = self.is_same;
         let mut steps = Vec::new();
         let outcome = loop {
             let known = stored(&self.there.store);
             let (writes, outcome) = match task {
                 Task::Prepare => (Vec::new(), Outcome::Nothing),
-                Task::Install => match there.due(&known, true) {
+                Task::Install => match there.due(&known) {
+                    Ok(writes) if writes.is_empty() => (there.unwanted(&known), Outcome::Done),
                     Ok(writes) => (writes, Outcome::Done),
                     Err(failure) => break Outcome::Failed(vec![failure]),
                 },
@@ -118,6 +123,7 @@ impl Hosted {
             task,
             ready: Ok(format!("created at {CREATED}")),
             outcome,
+            is_here: self.is_same,
         });
         steps
     }
@@ -132,6 +138,7 @@ impl Hosted {
             ..AppliedWork::default()
         };
         self.works = BTreeMap::from([("mine".to_owned(), work("u1"))]);
+        self.play.works = Some(AppliedWorks::new());
     }
 
     fn is_away(&mut self, is_away: bool) {
@@ -251,7 +258,6 @@ fn a_managed_cluster_that_cannot_be_reached_gets_nothing() {
     assert!(!hosted.finalizers().contains(&HOSTED_FINALIZER.to_owned()));
     // It can be deleted.
     hosted.delete();
-    hosted.play.works = Some(AppliedWorks::new());
     hosted.settle();
     assert!(hosted.finalizers().is_empty());
 }
@@ -275,6 +281,75 @@ fn an_agent_goes_on_while_its_managed_cluster_is_away() {
 }
 
 #[test]
+fn one_of_the_same_name_on_another_cluster_keeps_what_it_has() {
+    // The managed cluster's own, and one that another cluster hosts.
+    let own = Play::installed(json!({})).played.store.clone();
+    let mut other = Hosted::new();
+    other.play.object["metadata"]["uid"] = json!("u2");
+    other.settle();
+    for (store, namespace) in [
+        (own, "open-cluster-management-c1"),
+        (other.there.store.clone(), "open-cluster-management-c1"),
+        (other.there.store, "open-cluster-management-agent"),
+    ] {
+        let spec = json!({"namespace": namespace, "deployOption": {"mode": "Hosted"}});
+        let mut hosted = Hosted::with(spec);
+        hosted.there.store = store.clone();
+        hosted.settle();
+        let (status, _, message) = hosted.play.condition("Applied");
+        assert_eq!(status, "False");
+        assert!(
+            message.contains("create one with another name"),
+            "{message}"
+        );
+        hosted.delete();
+        hosted.works.clear();
+        hosted.settle();
+        assert!(hosted.finalizers().is_empty());
+        assert_eq!(hosted.there.store, store);
+    }
+}
+
+#[test]
+fn one_that_managed_this_cluster_before_leaves_it() {
+    let mut hosted = Hosted::with(json!({"clusterName": "c1"}));
+    hosted.play.settle();
+    hosted.play.roll_out();
+    hosted.play.settle();
+    hosted.play.object["spec"]["deployOption"] = json!({"mode": "SingletonHosted"});
+    hosted.play.object["metadata"]["generation"] = json!(2);
+    hosted.settle();
+    hosted.play.roll_out();
+    hosted.play.connect();
+    hosted.settle();
+    assert_eq!(hosted.play.deployments(), ["klusterlet/klusterlet-agent"]);
+    let play = &hosted.play;
+    assert_eq!(
+        play.count(Kind::ClusterRole) + play.count(Kind::ClusterRoleBinding),
+        0
+    );
+    let place = play.stored(Kind::Namespace, "open-cluster-management-agent");
+    assert!(place.is_none());
+}
+
+#[test]
+fn what_the_agent_before_needed_there_goes_when_this_one_runs() {
+    let mut hosted = Hosted::new();
+    let id = Id {
+        kind: Kind::Account,
+        namespace: "open-cluster-management-agent".to_owned(),
+        name: "klusterlet-registration-sa".to_owned(),
+    };
+    let account = json!({"metadata": {"labels": {CREATED_BY_KLUSTERLET: "klusterlet"}}});
+    hosted.there.put(id.clone(), account);
+    hosted.settle();
+    assert!(hosted.there.store.contains_key(&id));
+    hosted.play.roll_out();
+    hosted.settle();
+    assert!(!hosted.there.store.contains_key(&id));
+}
+
+#[test]
 fn another_klusterlet_may_have_the_namespace_there() {
     let mut hosted = Hosted::new();
     let mut other = Hosted::new();
@@ -287,10 +362,7 @@ fn another_klusterlet_may_have_the_namespace_there() {
         (&*status, &*reason),
         ("False", "ManagedClusterResourceApplyFailed")
     );
-    assert!(
-        message.contains("is that of the Klusterlet other"),
-        "{message}"
-    );
+    assert!(message.contains("a Klusterlet other has it"), "{message}");
     assert_eq!(hosted.play.count(Kind::Deployment), 0);
 }
 
@@ -504,11 +576,14 @@ fn credentials_are_good_for_one_account_and_server() {
     ] {
         let now = jiff::Timestamp::from_second(second).unwrap();
         assert_eq!(
-            is_good(&kept(&stored), &server, &account(uid), now),
+            good_until(&kept(&stored), &server, &account(uid), now).is_some(),
             expected,
             "{sentence}"
         );
     }
     let now = jiff::Timestamp::from_second(0).unwrap();
-    assert!(!is_good(&BTreeMap::new(), &server, &account("1"), now));
+    assert_eq!(
+        good_until(&BTreeMap::new(), &server, &account("1"), now),
+        None
+    );
 }
