@@ -17,8 +17,7 @@ pub const HOSTED_FINALIZER: &str = "operator.open-cluster-management.io/klusterl
 pub const AWAY_SINCE: &str =
     "operator.open-cluster-management.io/managed-resources-eviction-timestamp";
 
-/// The annotation of a namespace on a managed cluster: the uid of the Klusterlet on another cluster that has it. There may be one more of the
-/// same name.
+/// The annotation of the namespace of a Klusterlet: its uid. There may be one of the same name on another cluster, for the same managed cluster.
 pub const KLUSTERLET_UID: &str = "operator.berth.open-cluster-management.io/klusterlet-uid";
 
 /// The label of what an operator wrote for a Klusterlet: its name.

@@ -37,6 +37,8 @@ pub struct Choice {
     pub values: AgentValues,
     /// The image of the agent.
     pub image: String,
+    /// The uid of the Klusterlet.
+    pub uid: String,
     /// The namespace of the agent.
     pub namespace: String,
     /// If the agent runs on this cluster and manages another one: its namespace there.
@@ -104,8 +106,8 @@ pub fn choice(klusterlet: &Klusterlet, settings: &Settings) -> Choice {
         agent.node_selector = placement.node_selector.clone();
         agent.tolerations = placement.tolerations.iter().filter_map(as_map).collect();
     }
-    let id = klusterlet.metadata.uid.as_deref().unwrap_or_default();
-    choice.flag("agent-id", id);
+    choice.uid = klusterlet.metadata.uid.clone().unwrap_or_default();
+    choice.flag("agent-id", &choice.uid.clone());
     if is_single {
         choice
             .values

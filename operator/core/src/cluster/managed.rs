@@ -73,13 +73,7 @@ pub fn there(
     // One that has another mode now, and something to clean up there, has the names that it had there.
     let place = managed_namespace(klusterlet);
     choice.managed = Some(place.to_owned());
-    let mut rendered = renderer.render(&choice, subject(klusterlet).name());
-    for namespace in &mut rendered.there.namespaces {
-        if namespace["metadata"]["name"] == *place {
-            let uid = klusterlet.metadata.uid.as_deref();
-            namespace["metadata"]["annotations"][KLUSTERLET_UID] = json!(uid);
-        }
-    }
+    let rendered = renderer.render(&choice, subject(klusterlet).name());
     There {
         is_here: true,
         is_replaced: are_rolled_out(stored, &rendered.here.workloads),
@@ -145,8 +139,11 @@ impl There {
     /// A namespace there that another Klusterlet has: one of another name, or one of the same name on another cluster.
     fn rival<'s>(&self, stored: &'s Store) -> Option<(&'s Id, &'s Stored)> {
         let namespaces = stored.iter();
-        let mut namespaces =
-            namespaces.filter(|(id, _)| id.kind == Kind::Namespace && self.is_there(id));
+        // OCM's operators label that of add-ons, too, which all share.
+        let mut namespaces = namespaces.filter(|(id, it)| {
+            let is_namespace = id.kind == Kind::Namespace && !it.is_deleting;
+            is_namespace && self.is_there(id) && !is_shared(id)
+        });
         namespaces.find(|(id, it)| {
             let is_place = id.name == self.namespace();
             let is_own = it.created_by.as_deref() == Some(self.name());
@@ -184,8 +181,10 @@ impl There {
         if let Some((id, rival)) = self.rival(stored) {
             let maker = rival.created_by.as_deref().unwrap_or_default();
             let what = match maker == self.name() {
-                true => "of the same name, on another cluster: create one with another name",
-                false => "has it: set another spec.namespace",
+                true => format!(
+                    "of the same name, on another cluster, has it: create one with another name; or if that one is gone, take the annotation {KLUSTERLET_UID} from the namespace"
+                ),
+                false => "has it: set another spec.namespace".to_owned(),
             };
             return Err(Failure {
                 kind: Kind::Namespace,

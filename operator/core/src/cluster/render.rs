@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::choice::Choice;
 use super::secret::secret_name;
 use crate::deployments::{container, rename, without_mount};
-use crate::names::{CREATED_BY_KLUSTERLET, NAMESPACE_OF};
+use crate::names::{CREATED_BY_KLUSTERLET, KLUSTERLET_UID, NAMESPACE_OF};
 use crate::objects::{Id, Kind};
 use crate::versions::annotate;
 
@@ -161,6 +161,7 @@ impl Renderer {
                 // OCM's operator deletes others with this label on the managed cluster, which may be this one.
                 if choice.managed.as_deref().is_none_or(|it| it == space) {
                     namespace["metadata"]["labels"][NAMESPACE_OF] = json!(name);
+                    namespace["metadata"]["annotations"][KLUSTERLET_UID] = json!(choice.uid);
                 }
                 // OpenShift: on clusters that keep processors for it, pods of this namespace may use them.
                 namespace["metadata"]["annotations"]["workload.openshift.io/allowed"] =

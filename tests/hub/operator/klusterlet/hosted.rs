@@ -17,6 +17,8 @@ struct Hosted {
     managed: Private,
     there: Person,
     operator: Operator,
+    /// The namespace on the managed cluster.
+    space: String,
 }
 
 // === impl Hosted ===
@@ -39,13 +41,17 @@ impl Hosted {
         ];
         managed.apply_manifests(&manifests.map(|it| it.path)).await;
         let operator = world.operator().await;
-        let spec = json!({"clusterName": world.name, "deployOption": {"mode": "SingletonHosted"}});
+        let space = format!("open-cluster-management-{}", world.name);
+        let spec = json!({
+            "clusterName": world.name, "namespace": space, "deployOption": {"mode": "SingletonHosted"},
+        });
         world.create("klusterlet", spec).await;
         Self {
             world,
             managed,
             there,
             operator,
+            space,
         }
     }
 
@@ -157,6 +163,7 @@ async fn an_agent_joins_another_cluster_and_works_there() {
         managed,
         there,
         operator,
+        space: _,
     } = hosted;
     drop(operator);
     let operator = world.operator().await;
@@ -238,5 +245,8 @@ async fn a_removal_waits_for_a_managed_cluster_that_refuses_and_not_for_one_that
     world.admin.merge(KLUSTERLET, &long).await.unwrap().ok();
     gone(&world.admin, KLUSTERLET).await;
     assert_eq!(world.admin.get(AGENT).await.unwrap().code, 404);
+    // What was left there would be another Klusterlet's for one that comes after it.
+    let space = format!("/api/v1/namespaces/{}", hosted.space);
+    hosted.there.delete(&space).await.unwrap().ok();
     drop(hosted);
 }

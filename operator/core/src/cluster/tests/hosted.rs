@@ -283,12 +283,16 @@ fn an_agent_goes_on_while_its_managed_cluster_is_away() {
 #[test]
 fn one_of_the_same_name_on_another_cluster_keeps_what_it_has() {
     // The managed cluster's own, and one that another cluster hosts.
-    let own = Play::installed(json!({})).played.store.clone();
+    let mut own = Play::new(json!({}));
+    own.object["metadata"]["uid"] = json!("u3");
+    own.settle();
+    let own = own.played.store.clone();
     let mut other = Hosted::new();
     other.play.object["metadata"]["uid"] = json!("u2");
     other.settle();
     for (store, namespace) in [
-        (own, "open-cluster-management-c1"),
+        (own.clone(), "open-cluster-management-c1"),
+        (own, "open-cluster-management-agent"),
         (other.there.store.clone(), "open-cluster-management-c1"),
         (other.there.store, "open-cluster-management-agent"),
     ] {
@@ -340,8 +344,17 @@ fn what_the_agent_before_needed_there_goes_when_this_one_runs() {
         namespace: "open-cluster-management-agent".to_owned(),
         name: "klusterlet-registration-sa".to_owned(),
     };
-    let account = json!({"metadata": {"labels": {CREATED_BY_KLUSTERLET: "klusterlet"}}});
-    hosted.there.put(id.clone(), account);
+    let of_ocm = json!({"metadata": {"labels": {CREATED_BY_KLUSTERLET: "klusterlet"}}});
+    hosted.there.put(id.clone(), of_ocm.clone());
+    // It labels what all share, too.
+    for name in ["open-cluster-management-agent", ADDON_NAMESPACE] {
+        let place = Id {
+            kind: Kind::Namespace,
+            namespace: String::new(),
+            name: name.to_owned(),
+        };
+        hosted.there.put(place, of_ocm.clone());
+    }
     hosted.settle();
     assert!(hosted.there.store.contains_key(&id));
     hosted.play.roll_out();
