@@ -36,7 +36,9 @@ pub use facts::{AppliedWork, AppliedWorks, Facts};
 pub use found::{Managed, Outcome, Task, Unprepared};
 pub use managed::{KINDS_THERE, There, is_shared, task, there};
 pub use place::{is_hosted, namespace};
-pub use render::{ADDON_NAMESPACE, Objects, Rendered, Renderer, everything, shared};
+pub use render::{
+    ADDON_NAMESPACE, Objects, Rendered, Renderer, agent_deployment, everything, shared,
+};
 pub use secret::{
     AGENT_SECRETS, Account, HUB_SECRET, MANAGED_SECRET, TOKEN_SECONDS, content, good_until, secret,
     token_until,

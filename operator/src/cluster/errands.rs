@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::mem;
 use std::time::Duration;
 
-use berth_operator_core::cluster::{Managed, Outcome, Task, There, task, there};
-use berth_operator_core::objects;
+use berth_operator_core::cluster::{Managed, Outcome, Task, There, agent_deployment, task, there};
 use berth_reconcile::queue::Next;
 use berth_reconcile::{Handle, now};
 use jiff::Timestamp;
@@ -13,7 +12,6 @@ use jiff::Timestamp;
 use super::managed::{Looked, carry_out};
 use super::seen::Seen;
 use super::world::{Key, Operator};
-use crate::settle::id;
 
 /// The longest wait while a Klusterlet is being deleted: it may wait for the end of its managed cluster.
 const AT_MOST_WHILE_DELETED: Duration = Duration::from_secs(60);
@@ -58,11 +56,9 @@ impl Operator {
 
     /// Returns whether the agent of a Klusterlet runs here: then nobody needs what its predecessor had on the managed cluster.
     pub(super) fn has_agent(&self, name: &str) -> bool {
-        let first = id(objects::Kind::Deployment, name, "");
-        let of_namespace = self.stored.range(first..);
-        let mut of_namespace = of_namespace
-            .take_while(|(id, _)| id.kind == objects::Kind::Deployment && id.namespace == name);
-        of_namespace.any(|(_, it)| it.rollout.is_done())
+        let deployment = self.klusterlet(name).map(agent_deployment);
+        let stored = deployment.and_then(|it| self.stored.get(&it));
+        stored.is_some_and(|it| it.rollout.is_done())
     }
 
     /// Notes what was found on a managed cluster, and returns when to look again. `until`: at the latest then.

@@ -64,12 +64,13 @@ pub(super) const OWN: [objects::Kind; 7] = [
 pub(super) static SHARED: LazyLock<Vec<Id>> = LazyLock::new(shared);
 
 /// The names of their rows.
-const ROWS: [&str; 5] = [
+const ROWS: [&str; 6] = [
     "bootstrap-secrets",
     "hub-secrets",
     "managed-secrets",
     "work-agent-secrets",
     "agent-secrets",
+    "registration-agent-secrets",
 ];
 
 /// The table of kinds. Every cluster serves them but for Klusterlets, whose definition may come later.

@@ -105,6 +105,7 @@ fn the_role_of_the_operator_of_a_cluster_is_limited() {
     let made = [
         "external-managed-kubeconfig-work",
         "external-managed-kubeconfig-agent",
+        "external-managed-kubeconfig-registration",
     ];
     let expected = [
         (

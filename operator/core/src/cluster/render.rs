@@ -1,10 +1,12 @@
 //! The objects of an agent, with the names of a Klusterlet.
 
+use berth_api::operator::Klusterlet;
 use berth_manifests::values::AgentValues;
 use berth_manifests::{Agent, Manifest, files};
 use serde_json::{Value, json};
 
 use super::choice::Choice;
+use super::place::{is_single, namespace};
 use super::secret::secret_name;
 use crate::deployments::{container, rename, without_mount};
 use crate::names::{CREATED_BY_KLUSTERLET, KLUSTERLET_UID, NAMESPACE_OF};
@@ -63,6 +65,18 @@ pub(super) fn deployment(name: &str, is_single: bool) -> (String, &'static str, 
             "klusterlet-registration-agent",
             container,
         )
+    }
+}
+
+/// The Deployment of the agent of a Klusterlet.
+#[must_use]
+pub fn agent_deployment(klusterlet: &Klusterlet) -> Id {
+    let name = klusterlet.metadata.name.as_deref().unwrap_or_default();
+    let (name, _, _) = deployment(name, is_single(klusterlet));
+    Id {
+        kind: Kind::Deployment,
+        namespace: namespace(klusterlet).to_owned(),
+        name,
     }
 }
 

@@ -16,11 +16,12 @@ pub const HUB_SECRET: &str = "hub-kubeconfig-secret";
 /// The Secret with the kubeconfig of the managed cluster, in the namespace of the agent. Users make it.
 pub const MANAGED_SECRET: &str = "external-managed-kubeconfig";
 
-/// The Secrets that are made of it, for the agents of the modes Hosted and SingletonHosted. In mode Hosted OCM has one more, for its
-/// registration agent: Berth's agent has the account of the other one.
-pub const AGENT_SECRETS: [&str; 2] = [
+/// The Secrets that are made of it, for the agents of the modes Hosted and SingletonHosted. The third one is OCM's in mode Hosted, for its
+/// registration agent: Berth's agent has the account of the first.
+pub const AGENT_SECRETS: [&str; 3] = [
     "external-managed-kubeconfig-work",
     "external-managed-kubeconfig-agent",
+    "external-managed-kubeconfig-registration",
 ];
 
 /// The lifetime of a token, in seconds. Another one is asked for when a fifth of it is left.

@@ -14,7 +14,7 @@ use super::connection::Connection;
 use super::facts::{Facts, subject};
 use super::found::{Managed, Unprepared};
 use super::place::is_hosted;
-use super::render::{Rendered, deployment};
+use super::render::{Rendered, agent_deployment};
 use crate::decision::{Decision, Failure};
 use crate::names::HOSTED_FINALIZER;
 use crate::objects::{Id, Kind, Stored};
@@ -85,15 +85,16 @@ pub(super) fn report(
 /// The status. It equals the stored one if nothing of it changes.
 fn status(klusterlet: &Klusterlet, report: &Report<'_>, now: Now) -> KlusterletStatus {
     let mut status = klusterlet.status.clone().unwrap_or_default();
-    if !is_hosted(klusterlet) && !subject(klusterlet).has_finalizer(HOSTED_FINALIZER) {
+    let has_other = is_hosted(klusterlet) || subject(klusterlet).has_finalizer(HOSTED_FINALIZER);
+    if !has_other {
         status.conditions.retain(|it| it.type_ != READY_TO_APPLY);
     }
     let reason = report.connection.map(Connection::reason);
     let mut said: Vec<_> = applied(report.applied).into_iter().collect();
-    said.extend(report.managed.map(ready));
+    said.extend(report.managed.filter(|_| has_other).map(ready));
     if let Some(choice) = report.choice {
         said.extend(ignored(&choice.ignored));
-        let id = deployment_of(klusterlet, choice);
+        let id = agent_deployment(klusterlet);
         let stored = report.stored.get(&id);
         said.push(available(&id, stored));
         // One agent does the work of both.
@@ -120,15 +121,6 @@ fn status(klusterlet: &Klusterlet, report: &Report<'_>, now: Now) -> KlusterletS
         now,
     );
     status
-}
-
-fn deployment_of(klusterlet: &Klusterlet, choice: &Choice) -> Id {
-    let (name, _, _) = deployment(subject(klusterlet).name(), choice.is_single);
-    Id {
-        kind: Kind::Deployment,
-        namespace: choice.namespace.clone(),
-        name,
-    }
 }
 
 /// Whether the managed cluster can be reached, if it is not the one of the agent.

@@ -337,6 +337,24 @@ fn one_that_managed_this_cluster_before_leaves_it() {
 }
 
 #[test]
+fn credentials_of_another_mode_go() {
+    let mut hosted = Hosted::installed();
+    hosted.play.object["spec"]["deployOption"] = json!({"mode": "SingletonHosted"});
+    hosted.play.object["metadata"]["generation"] = json!(2);
+    hosted.settle();
+    hosted.play.roll_out();
+    hosted.settle();
+    let secrets: Vec<_> = hosted
+        .play
+        .store
+        .keys()
+        .filter(|it| it.kind == Kind::Secret)
+        .collect();
+    assert_eq!(secrets.len(), 1);
+    assert_eq!(secrets[0].name, "external-managed-kubeconfig-agent");
+}
+
+#[test]
 fn what_the_agent_before_needed_there_goes_when_this_one_runs() {
     let mut hosted = Hosted::new();
     let id = Id {
@@ -505,6 +523,8 @@ fn in_another_mode_it_leaves_its_managed_cluster_first() {
     assert_eq!(hosted.play.deployments(), [deployment]);
     assert_eq!(hosted.finalizers().len(), 1);
     assert!(hosted.play.stored(Kind::Namespace, "klusterlet").is_none());
+    // The last look at the managed cluster says nothing any more.
+    assert_eq!(hosted.play.said("ReadyToApply"), pair("", ""));
 }
 
 #[test]
