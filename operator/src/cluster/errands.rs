@@ -94,7 +94,11 @@ fn errand(on: &Handle<Operator>, name: &str) -> Option<(Errand, There)> {
     let errand = world.errand(name).filter(|_| is_ready)?;
     let mut renderer = mem::take(&mut world.renderer);
     let klusterlet = world.klusterlet(name);
-    let there = klusterlet.map(|it| there(it, &world.settings, &world.stored, &mut renderer));
+    let connection = world.connection(name);
+    let there = klusterlet.map(|it| {
+        let (settings, stored) = (&world.settings, &world.stored);
+        there(it, settings, stored, connection, &mut renderer)
+    });
     world.renderer = renderer;
     Some((errand, there?))
 }

@@ -102,7 +102,7 @@ impl Operator {
     }
 
     /// What was seen of the connection, if it is that of the agent as it is now.
-    fn connection(&self, name: &str) -> Option<&Connection> {
+    pub(super) fn connection(&self, name: &str) -> Option<&Connection> {
         let looked = self.connections.get(name)?;
         let is_of_now = self.asked(name).as_ref() == Some(&looked.of);
         is_of_now.then_some(&looked.what)

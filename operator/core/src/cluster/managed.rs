@@ -7,6 +7,7 @@ use berth_api::plan::Write;
 use serde_json::{Map, Value, json};
 
 use super::choice::{Choice, Settings, choice};
+use super::connection::Connection;
 use super::decide::{can_have_an_agent, unless_later};
 use super::facts::{AppliedWorks, subject};
 use super::found::Task;
@@ -28,6 +29,8 @@ pub struct There {
     objects: Objects,
     /// The Deployment here runs as it should: nobody needs what its predecessor needed there.
     is_replaced: bool,
+    /// The agent has come to its hub: nobody needs a namespace that the Klusterlet named before.
+    is_connected: bool,
     has_addon_namespace: bool,
 }
 
@@ -62,11 +65,12 @@ pub fn task(klusterlet: &Klusterlet, holder: Option<&str>, stored: &Store) -> Op
     (has_written && agent.is_empty()).then_some(Task::Clean)
 }
 
-/// What is to be on the managed cluster of a Klusterlet. `stored`: what is here.
+/// What is to be on the managed cluster of a Klusterlet. `stored`: what is here. `connection`: of its agent, if that is known.
 pub fn there(
     klusterlet: &Klusterlet,
     settings: &Settings,
     stored: &Store,
+    connection: Option<&Connection>,
     renderer: &mut Renderer,
 ) -> There {
     let mut choice = choice(klusterlet, settings);
@@ -77,6 +81,7 @@ pub fn there(
     There {
         is_here: true,
         is_replaced: are_rolled_out(stored, &rendered.here.workloads),
+        is_connected: connection.is_some_and(Connection::is_functional),
         klusterlet: klusterlet.clone(),
         choice,
         objects: rendered.there,
@@ -147,15 +152,19 @@ impl There {
         namespaces.find(|(id, it)| {
             let is_place = id.name == self.namespace();
             let is_own = it.created_by.as_deref() == Some(self.name());
-            let uid = &it.object()["metadata"]["annotations"][KLUSTERLET_UID];
             match &it.created_by {
                 // OCM's operator writes no uid.
-                Some(_) if is_own && uid.is_null() => !is_place,
-                Some(_) if is_own => *uid != self.uid(),
+                Some(_) if is_own && uid(it).is_null() => !is_place,
+                Some(_) if is_own => !self.is_of_this(it),
                 Some(_) => is_place,
                 None => false,
             }
         })
+    }
+
+    /// Returns whether a namespace has the uid of this Klusterlet.
+    fn is_of_this(&self, namespace: &Stored) -> bool {
+        uid(namespace) == *self.uid()
     }
 
     fn id(&self, kind: Kind, namespace: &str, name: &str) -> Id {
@@ -212,7 +221,8 @@ impl There {
         Ok(Vec::new())
     }
 
-    /// The objects there that nobody needs any more, once the agent runs with what is wanted: those of OCM's operator.
+    /// The objects there that nobody needs any more, once the agent runs with what is wanted: those of OCM's operator, and of a namespace that
+    /// the Klusterlet named before.
     #[must_use]
     pub fn unwanted(&self, stored: &Store) -> Vec<Write> {
         if !self.is_replaced {
@@ -220,10 +230,11 @@ impl There {
         }
         let subject = subject(&self.klusterlet);
         let wanted: BTreeSet<Id> = self.ids().collect();
-        let gone = subject.own(stored, |id| {
-            id.kind.is_pruned() && self.is_there(id) && !wanted.contains(id)
+        let gone = subject.own(stored, |id| self.is_there(id) && !wanted.contains(id));
+        let gone = gone.into_iter().filter(|(id, stored)| {
+            let is_former = id.kind == Kind::Namespace && self.is_connected && !is_shared(id);
+            !stored.is_deleting && (id.kind.is_pruned() || is_former && self.is_of_this(stored))
         });
-        let gone = gone.into_iter().filter(|(_, stored)| !stored.is_deleting);
         let gone = bindings_first(gone.collect()).into_iter();
         let why = "the Klusterlet does not ask for it";
         gone.map(|(id, stored)| subject.delete(id, stored, why))
@@ -255,6 +266,11 @@ impl There {
         };
         clean(&self.klusterlet, &remains)
     }
+}
+
+/// The uid of the Klusterlet that has a namespace.
+fn uid(namespace: &Stored) -> Value {
+    namespace.object()["metadata"]["annotations"][KLUSTERLET_UID].take()
 }
 
 /// Returns whether a namespace is that of add-ons, which all Klusterlets share.

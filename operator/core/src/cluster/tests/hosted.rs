@@ -74,6 +74,7 @@ impl Hosted {
             &klusterlet,
             &self.play.settings,
             &known_here,
+            self.play.connection.as_ref(),
             &mut self.play.renderer.borrow_mut(),
         );
         there.is_here = self.is_same;
@@ -352,6 +353,21 @@ fn credentials_of_another_mode_go() {
         .collect();
     assert_eq!(secrets.len(), 1);
     assert_eq!(secrets[0].name, "external-managed-kubeconfig-agent");
+}
+
+#[test]
+fn in_another_namespace_there_it_leaves_the_former_one_when_it_is_connected() {
+    let mut hosted = Hosted::installed();
+    hosted.play.object["spec"]["namespace"] = json!("open-cluster-management-c1");
+    hosted.play.object["metadata"]["generation"] = json!(2);
+    hosted.settle();
+    let former = "open-cluster-management-agent";
+    assert!(hosted.there.stored(Kind::Namespace, former).is_some());
+    hosted.play.connect();
+    hosted.look();
+    assert!(hosted.there.stored(Kind::Namespace, former).is_none());
+    assert_eq!(hosted.there.count(Kind::Namespace), 2);
+    assert_eq!(hosted.there.count(Kind::Account), 1);
 }
 
 #[test]
