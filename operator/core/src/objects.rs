@@ -12,6 +12,8 @@ mod managed;
 mod stored;
 
 use berth_api::plan::{Action, Target, Write};
+
+use crate::pull::is_copy_of;
 use serde_json::{Value, json};
 
 pub use agree::agrees;
@@ -84,12 +86,18 @@ pub fn action(wanted: &Value, stored: Option<&Stored>) -> Option<Action> {
         manager: MANAGER,
         body,
     };
+    if stored.is_some_and(|it| it.is_as(wanted)) {
+        return None;
+    }
+    if is_copy_of(wanted) {
+        // OCM's role for its operator allows to update them, and not to patch them.
+        return Some(Action::CreateOrUpdate {
+            body: wanted.clone(),
+        });
+    }
     let Some(stored) = stored else {
         return Some(apply(wanted.clone()));
     };
-    if stored.is_as(wanted) {
-        return None;
-    }
     let api_version = wanted["apiVersion"].as_str().unwrap_or_default();
     if let Some(managed) = stored.adopted(api_version) {
         let metadata = json!({

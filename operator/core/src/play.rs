@@ -50,18 +50,18 @@ impl Played {
         let is_applied = matches!(write.action, Action::Apply { .. });
         match write.action {
             // As a merge, which removes nothing.
-            Action::Apply { body, .. } | Action::Patch { body, .. } => {
-                match self.store.get_mut(&id) {
-                    Some(stored) => {
-                        json_patch::merge(stored, &body);
-                        if !body["spec"].is_null() {
-                            let generation = &mut stored["metadata"]["generation"];
-                            *generation = json!(generation.as_i64().unwrap_or_default() + 1);
-                        }
+            Action::Apply { body, .. }
+            | Action::Patch { body, .. }
+            | Action::CreateOrUpdate { body } => match self.store.get_mut(&id) {
+                Some(stored) => {
+                    json_patch::merge(stored, &body);
+                    if !body["spec"].is_null() {
+                        let generation = &mut stored["metadata"]["generation"];
+                        *generation = json!(generation.as_i64().unwrap_or_default() + 1);
                     }
-                    None => self.put(id.clone(), body),
                 }
-            }
+                None => self.put(id.clone(), body),
+            },
             Action::Delete { .. } => {
                 self.store.remove(&id);
             }
@@ -137,6 +137,7 @@ impl Played {
 pub(crate) fn shown(write: &Write) -> String {
     let what = match &write.action {
         Action::Apply { .. } => "apply",
+        Action::CreateOrUpdate { .. } => "create or update",
         Action::Patch { .. } => "patch",
         Action::Delete { .. } => "delete",
         other => panic!("{other:?}"),

@@ -53,6 +53,11 @@ pub(crate) fn pulled_with(secret: Option<&PullSecret>) -> Vec<SecretName> {
     name.into_iter().collect()
 }
 
+/// Returns whether this is to be such a copy.
+pub(crate) fn is_copy_of(wanted: &Value) -> bool {
+    wanted["kind"] == "Secret" && !wanted["metadata"]["annotations"][COPY_OF].is_null()
+}
+
 /// Returns whether a Secret is such a copy.
 pub(crate) fn is_copy(id: &Id, stored: &Stored) -> bool {
     id.kind == Kind::Secret

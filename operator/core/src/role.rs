@@ -46,7 +46,7 @@ pub fn of_cluster() -> Vec<Value> {
             "",
             "secrets",
             &cluster::AGENT_SECRETS,
-            &["get", "list", "watch", "patch", "delete"],
+            &["get", "list", "watch", "update", "delete"],
         ),
         rule("", &["secrets"], &["create"]),
         // The credentials of the registry, and their copies.
@@ -54,7 +54,7 @@ pub fn of_cluster() -> Vec<Value> {
             "",
             "secrets",
             &[PULL_SECRET],
-            &["get", "list", "watch", "patch", "delete"],
+            &["get", "list", "watch", "update", "delete"],
         ),
         rule(
             "work.open-cluster-management.io",
@@ -205,7 +205,7 @@ fn of_kind(kind: Kind, names: &BTreeSet<&str>) -> Vec<Value> {
         // RBAC cannot limit create to a name.
         Kind::Secret => vec![
             all(&["create"]),
-            named(&["get", "list", "watch", "patch", "delete"]),
+            named(&["get", "list", "watch", "update", "patch", "delete"]),
         ],
         // Their names contain that of the ClusterManager.
         Kind::Deployment => vec![all(&["get", "list", "watch", "create", "patch", "delete"])],

@@ -13,7 +13,7 @@ use berth_operator_core::cluster::{
     is_shared, secret, token_until,
 };
 use berth_operator_core::names::{CREATED_BY_KLUSTERLET, NAMESPACE_OF};
-use berth_operator_core::objects::{Id, Kind, MANAGER};
+use berth_operator_core::objects::{Id, Kind};
 use berth_reconcile::{Handle, Item, World, WriteOutcome, Writer, now};
 use futures::stream::{self, StreamExt, TryStreamExt};
 use jiff::Timestamp;
@@ -257,10 +257,8 @@ async fn keep_credentials<W: World>(
     let body = secret(&id, &there.labels(), &content, |it| {
         BASE64_STANDARD.encode(it)
     });
-    let action = Action::Apply {
-        manager: MANAGER,
-        body,
-    };
+    // OCM's role for its operator allows to update it, and not to patch it.
+    let action = Action::CreateOrUpdate { body };
     match on.carry_out(vec![id.write(RECONCILER, action)]).await {
         WriteOutcome::Failed(failures) => {
             let failures = failures.into_iter();

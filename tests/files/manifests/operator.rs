@@ -118,14 +118,14 @@ fn the_role_of_the_operator_of_a_cluster_is_limited() {
         ),
         (
             json!(made),
-            json!(["get", "list", "watch", "patch", "delete"]),
+            json!(["get", "list", "watch", "update", "delete"]),
         ),
         // RBAC cannot limit this to names.
         (Value::Null, json!(["create"])),
         // The copies of the credentials of the registry, and these, in its own namespace.
         (
             json!([PULL_SECRET]),
-            json!(["get", "list", "watch", "patch", "delete"]),
+            json!(["get", "list", "watch", "update", "delete"]),
         ),
         (json!([PULL_SECRET]), json!(["get", "list", "watch"])),
     ];

@@ -148,7 +148,9 @@ fn own_refusal(klusterlet: &Klusterlet) -> Option<Applied<'_>> {
 fn due(facts: &Facts<'_>, choice: &Choice, rendered: &Rendered) -> Vec<Write> {
     let objects = &rendered.here;
     let subject = subject(facts.klusterlet);
-    let is_of_add_ons = |it: &&Value| it["metadata"]["namespace"] == ADDON_NAMESPACE;
+    // What the agent can start without.
+    let is_of_add_ons =
+        |it: &&Value| it["metadata"]["namespace"] == ADDON_NAMESPACE || it["kind"] == "Secret";
     let (mut add_ons, foundation): (Vec<_>, Vec<_>) =
         objects.foundation.iter().partition(is_of_add_ons);
     let copies = copies(facts, choice);

@@ -210,8 +210,8 @@ fn unwanted(
     let subject = subject(facts.manager);
     let mut gone = subject.own(facts.stored, |id| !wanted.contains(id));
     gone.retain(|(id, stored)| {
-        let is_pruned = id.kind.is_pruned() || is_copy(id, stored);
-        is_pruned && !stored.is_deleting && is_meant(stored)
+        let is_pruned = id.kind.is_pruned() && is_meant(stored);
+        (is_pruned || is_copy(id, stored)) && !stored.is_deleting
     });
     // Webhook configurations before the servers that they name.
     let (guards, others): (Vec<_>, Vec<_>) =
