@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::settle::failure;
+use crate::settle::{failure, id};
 
 /// Another cluster.
 pub(crate) struct Elsewhere {
@@ -97,11 +97,8 @@ impl Elsewhere {
         label: &str,
         value: &str,
     ) -> Result<Vec<(Id, Stored)>, CallError> {
-        let resource = kind.resource();
-        let of_kind = (&*resource.group, &*resource.version, &*resource.resource);
         let selector = query_value(&format!("{label}={value}"));
-        let path = object_path(of_kind, "", "");
-        let path = path.trim_end_matches('/');
+        let path = id(kind, "", "").path();
         let call = Call::get(format!(
             "{path}?labelSelector={selector}&limit={MOST_OF_A_KIND}"
         ));
@@ -114,9 +111,7 @@ impl Elsewhere {
     }
 
     async fn get(&self, id: Id, label: &str) -> Result<Option<(Id, Stored)>, CallError> {
-        let resource = id.kind.resource();
-        let of_kind = (&*resource.group, &*resource.version, &*resource.resource);
-        let call = Call::get(object_path(of_kind, &id.namespace, &id.name));
+        let call = Call::get(id.path());
         let Some(answer) = optional(self.writer.send(call).await)? else {
             return Ok(None);
         };

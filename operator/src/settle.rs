@@ -2,7 +2,7 @@
 
 use berth_api::Now;
 use berth_api::plan::{Target, Write, WriteFailure};
-use berth_hub::{Call, object_path};
+use berth_hub::Call;
 use berth_operator_core::objects::{Id, Kind};
 use berth_operator_core::{Decision, Failure};
 use berth_reconcile::queue::Next;
@@ -65,11 +65,9 @@ pub(crate) async fn settle<W: Installs>(on: &Handle<W>, name: &str) -> Next {
 async fn look_up<W: Installs>(on: &Handle<W>, name: &str) -> Result<(), Next> {
     let unknown = on.world().unknown(name);
     for id in unknown {
-        let resource = id.kind.resource();
-        let kind = (&*resource.group, &*resource.version, &*resource.resource);
         let row = W::row(id.kind);
         let since = on.moment(row);
-        let call = Call::get(object_path(kind, &id.namespace, &id.name));
+        let call = Call::get(id.path());
         match on.writer(0).send(call).await {
             Ok(answer) => match RawObject::read(answer.body) {
                 Ok(object) => on.observed_beside(row, &object),

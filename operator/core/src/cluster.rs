@@ -34,7 +34,7 @@ pub use credentials::{Credentials, Unusable, credentials};
 pub use decide::{asked_for, can_have_an_agent, decide, report_failures};
 pub use facts::{AppliedWork, AppliedWorks, Facts};
 pub use found::{Managed, Outcome, Task, Unprepared};
-pub use managed::{KINDS_THERE, There, is_shared, task, there};
+pub use managed::{KINDS_THERE, There, is_shared, kinds_here, task, there};
 pub use place::{is_hosted, namespace};
 pub use render::{
     ADDON_NAMESPACE, Objects, Rendered, Renderer, agent_deployment, everything, shared,

@@ -11,6 +11,7 @@ mod kinds;
 mod managed;
 mod stored;
 
+use berth_api::path::object_path;
 use berth_api::plan::{Action, Target, Write};
 
 use crate::pull::is_copy_of;
@@ -54,6 +55,14 @@ impl Id {
             namespace: (!self.namespace.is_empty()).then(|| self.namespace.clone()),
             name: self.name.clone(),
         }
+    }
+
+    /// Its path at an API server.
+    #[must_use]
+    pub fn path(&self) -> String {
+        let resource = self.kind.resource();
+        let kind = (&*resource.group, &*resource.version, &*resource.resource);
+        object_path(kind, &self.namespace, &self.name)
     }
 
     /// A write of this object.

@@ -75,15 +75,7 @@ pub fn of_cluster() -> Vec<Value> {
             &["get", "list", "watch", "patch"],
         ),
     ]);
-    for kind in [
-        Kind::Namespace,
-        Kind::Account,
-        Kind::ClusterRole,
-        Kind::ClusterRoleBinding,
-        Kind::Role,
-        Kind::RoleBinding,
-        Kind::Deployment,
-    ] {
+    for kind in cluster::kinds_here() {
         let mut verbs = vec!["get", "list", "watch", "create", "patch", "delete"];
         if matches!(kind, Kind::ClusterRole | Kind::Role) {
             verbs.extend(["escalate", "bind"]);

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use berth_api::GroupVersionResource;
 use berth_api::operator::Klusterlet;
-use berth_operator_core::cluster::{AppliedWork, shared};
+use berth_operator_core::cluster::{AppliedWork, kinds_here, shared};
 use berth_operator_core::names::CREATED_BY_KLUSTERLET;
 use berth_operator_core::objects::{self, Id, Stored};
 use berth_operator_core::{PULL_SECRET, PullSecret, TlsProfile};
@@ -49,17 +49,6 @@ pub(super) enum Fact {
 /// The label of other namespaces of add-ons than the usual one.
 const ADDON_SPACE: &str = "addon.open-cluster-management.io/namespace=true";
 
-/// The kinds of what is written for one Klusterlet.
-pub(super) const OWN: [objects::Kind; 7] = [
-    objects::Kind::Namespace,
-    objects::Kind::Account,
-    objects::Kind::ClusterRole,
-    objects::Kind::ClusterRoleBinding,
-    objects::Kind::Role,
-    objects::Kind::RoleBinding,
-    objects::Kind::Deployment,
-];
-
 /// What all Klusterlets share.
 pub(super) static SHARED: LazyLock<Vec<Id>> = LazyLock::new(shared);
 
@@ -92,7 +81,7 @@ pub(super) fn watched(namespace: &str) -> Vec<(Kind, Watched<Fact>)> {
         let secrets = rows_of(row, objects::Kind::Secret).named(name);
         rows.push((Kind::Secret(place), secrets));
     }
-    for kind in OWN {
+    for kind in kinds_here() {
         let row = objects_of(kind).labelled(CREATED_BY_KLUSTERLET);
         rows.push((Kind::Object(kind), row));
     }

@@ -23,6 +23,7 @@ use tokio::time::timeout;
 use super::secrets::decoded;
 use super::works::{WorkObject, resource_of_works};
 use crate::elsewhere::{Elsewhere, is_away};
+use crate::settle::id;
 
 /// Upper bound on the steps of a task: each of the parts is taken over, then written.
 const MOST_STEPS: usize = 24;
@@ -127,6 +128,12 @@ fn failure(kind: Kind, error: &impl Display) -> Failure {
     }
 }
 
+/// Reads a Secret of this cluster.
+async fn read<W: World>(on: &Handle<W>, secret: &Id) -> Result<Option<Value>, CallError> {
+    let answer = optional(on.writer(0).send(Call::get(secret.path())).await)?;
+    answer.map(|it| it.json()).transpose()
+}
+
 async fn reach<W: World>(
     on: &Handle<W>,
     there: &There,
@@ -134,12 +141,7 @@ async fn reach<W: World>(
     let namespace = there.name();
     let what = format!("secret {namespace}/{MANAGED_SECRET}");
     let unusable = |is_away: bool, why: String| Unprepared { is_away, why };
-    let call = Call::get(object_path(
-        ("", "v1", "secrets"),
-        namespace,
-        MANAGED_SECRET,
-    ));
-    let secret = optional(on.writer(0).send(call).await);
+    let secret = read(on, &id(Kind::Secret, namespace, MANAGED_SECRET)).await;
     let secret = secret.map_err(|error| unusable(false, error.to_string()))?;
     let secret = secret.ok_or_else(|| {
         let why = format!(
@@ -147,9 +149,6 @@ async fn reach<W: World>(
         );
         unusable(true, why)
     })?;
-    let secret: Value = secret
-        .json()
-        .map_err(|error| unusable(false, error.to_string()))?;
     let found = credentials(&decoded(&secret), |it| BASE64_STANDARD.encode(it));
     let credentials = found.map_err(|why| match why {
         Unusable::Missing => unusable(false, format!("{what} has no key kubeconfig")),
@@ -236,9 +235,7 @@ async fn keep_credentials<W: World>(
         uid: uid.to_owned(),
     };
     let cluster = &kubeconfig.credentials.cluster;
-    let path = object_path(("", "v1", "secrets"), &id.namespace, &id.name);
-    let stored = optional(on.writer(0).send(Call::get(path)).await).map_err(of)?;
-    let stored: Option<Value> = stored.map(|it| it.json()).transpose().map_err(of)?;
+    let stored = read(on, &id).await.map_err(of)?;
     let data = stored.as_ref().map(decoded).unwrap_or_default();
     if let Some(renew_at) = good_until(&data, cluster, &account, now().wall) {
         return Ok(renew_at);

@@ -10,7 +10,7 @@ use berth_api::operator::Klusterlet;
 use berth_api::plan::{Plan, Write};
 use berth_operator_core::cluster::{
     AppliedWork, Connection, Facts, Managed, RECONCILER, Renderer, Settings, asked_for,
-    can_have_an_agent, choice, decide, namespace, report_failures,
+    can_have_an_agent, choice, decide, kinds_here, namespace, report_failures,
 };
 use berth_operator_core::objects::{self, Id, Stored};
 use berth_operator_core::{Decision, Failure, age};
@@ -20,7 +20,7 @@ use berth_reconcile::{Handle, Lane, Meta, Report, Wake, WatchError, World, now};
 use super::changes::Change;
 use super::connection::{Asked, look};
 use super::errands::{Errand, run};
-use super::kinds::{Fact, Kind, OWN, SHARED, works};
+use super::kinds::{Fact, Kind, SHARED, works};
 use super::secrets::SECRETS;
 use super::seen::Seen;
 use crate::settle::{Installs, id, kind_of, settle};
@@ -171,7 +171,7 @@ impl Operator {
 
 /// What must be known before anything is decided.
 fn needed() -> impl Iterator<Item = Kind> {
-    let own = OWN.into_iter().map(Kind::Object);
+    let own = kinds_here().map(Kind::Object);
     let shared = (0..SHARED.len()).map(Kind::Shared);
     let secrets = (0..SECRETS.len()).map(Kind::Secret);
     let settings = [Kind::Tls, Kind::Pull, Kind::Space];

@@ -15,7 +15,7 @@ use super::hosted::{self, Gate};
 use super::place::{is_hosted, managed_namespace, namespace, unknown_mode};
 use super::removal;
 use super::render::{ADDON_NAMESPACE, Rendered, Renderer, is_in_reach, of_other_mode, shared};
-use super::secret::{AGENT_SECRETS, secret_name};
+use super::secret::secret_name;
 use super::status::{Applied, report};
 use crate::decision::{Decision, Store, are_rolled_out, bindings_first};
 use crate::names::{HOSTED_FINALIZER, KLUSTERLET_FINALIZER};
@@ -222,11 +222,8 @@ fn unwanted(facts: &Facts<'_>, choice: &Choice, rendered: &Rendered) -> Vec<Writ
     });
     // Credentials for the managed cluster that the agent of this mode does not use.
     let used = secret_name(choice.is_single);
-    let credentials = facts.stored.iter().filter(|(id, _)| {
-        let is_own = choice.managed.is_some() && id.namespace == subject.name();
-        let is_credentials = id.kind == Kind::Secret && AGENT_SECRETS.contains(&&*id.name);
-        is_own && is_credentials && id.name != used
-    });
+    let credentials =
+        hosted::credentials(facts).filter(|(id, _)| choice.managed.is_some() && id.name != used);
     let gone = gone.into_iter().chain(copies).chain(credentials);
     let gone = gone.filter(|(_, stored)| !stored.is_deleting);
     let gone = bindings_first(gone.collect()).into_iter();

@@ -20,7 +20,7 @@ use super::secret::{AGENT_SECRETS, MANAGED_SECRET, secret_name};
 use super::status::{Applied, report};
 use crate::decision::{Decision, Subject};
 use crate::names::{AWAY_SINCE, HOSTED_FINALIZER};
-use crate::objects::{Id, Kind};
+use crate::objects::{Id, Kind, Stored};
 
 /// How long a managed cluster may be away before what is there is left.
 const GRACE: Duration = Duration::from_secs(300);
@@ -120,10 +120,7 @@ pub(super) fn leave(facts: &Facts<'_>, now: Now) -> Option<Decision> {
 pub(super) fn left(facts: &Facts<'_>) -> Decision {
     let subject = subject(facts.klusterlet);
     let why = "the agent is elsewhere now";
-    let secrets = facts.stored.iter().filter(|(id, it)| {
-        let is_credentials = id.kind == Kind::Secret && AGENT_SECRETS.contains(&&*id.name);
-        is_credentials && id.namespace == subject.name() && !it.is_deleting
-    });
+    let secrets = credentials(facts).filter(|(_, it)| !it.is_deleting);
     let writes: Vec<_> = secrets
         .map(|(id, it)| subject.delete(id, it, why))
         .collect();
@@ -131,6 +128,15 @@ pub(super) fn left(facts: &Facts<'_>) -> Decision {
         true => subject.release(&[HOSTED_FINALIZER]),
         false => Decision::of_objects(writes),
     }
+}
+
+/// The Secrets with credentials of agents for the managed cluster.
+pub(super) fn credentials<'a>(facts: &Facts<'a>) -> impl Iterator<Item = (&'a Id, &'a Stored)> {
+    let name = subject(facts.klusterlet).name();
+    facts.stored.iter().filter(move |(id, _)| {
+        let is_credentials = id.kind == Kind::Secret && AGENT_SECRETS.contains(&&*id.name);
+        is_credentials && id.namespace == name
+    })
 }
 
 /// Since when the managed cluster is away. What is no time, or is in the future, counts as unset.

@@ -44,6 +44,11 @@ pub const KINDS_THERE: [Kind; 6] = [
     Kind::RoleBinding,
 ];
 
+/// The kinds of the objects of a Klusterlet on the cluster of its agent.
+pub fn kinds_here() -> impl Iterator<Item = Kind> {
+    KINDS_THERE.into_iter().chain([Kind::Deployment])
+}
+
 /// What is to be done on the managed cluster; `None`: there is none but this one, or it is not time yet.
 #[must_use]
 pub fn task(klusterlet: &Klusterlet, holder: Option<&str>, stored: &Store) -> Option<Task> {

@@ -317,13 +317,7 @@ fn push(list: &mut Value, element: Value) {
 
 impl Objects {
     fn retain(&mut self, is_kept: impl Fn(&Value) -> bool) {
-        let Self {
-            definitions,
-            namespaces,
-            foundation,
-            workloads,
-        } = self;
-        for part in [definitions, namespaces, foundation, workloads] {
+        for part in self.parts_mut() {
             part.retain(&is_kept);
         }
     }
@@ -341,14 +335,17 @@ impl Objects {
     }
 
     fn all_mut(&mut self) -> impl Iterator<Item = &mut Value> {
+        self.parts_mut().into_iter().flatten()
+    }
+
+    fn parts_mut(&mut self) -> [&mut Vec<Value>; 4] {
         let Self {
             definitions,
             namespaces,
             foundation,
             workloads,
         } = self;
-        let parts = [definitions, namespaces, foundation, workloads];
-        parts.into_iter().flatten()
+        [definitions, namespaces, foundation, workloads]
     }
 
     /// The names of all objects.

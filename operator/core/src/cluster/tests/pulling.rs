@@ -17,14 +17,20 @@ fn copies(play: &Play) -> Vec<&str> {
     secrets.map(|it| &*it.namespace).collect()
 }
 
-#[test]
-fn pods_and_add_ons_get_the_credentials_of_the_registry() {
+/// An agent that runs, and another namespace of add-ons.
+fn pulling() -> Play {
     let mut play = Play::new(json!({}));
     play.settings.pull = source("1");
     play.addon_spaces = BTreeSet::from(["monitoring".to_owned()]);
     play.settle();
     play.roll_out();
     play.settle();
+    play
+}
+
+#[test]
+fn pods_and_add_ons_get_the_credentials_of_the_registry() {
+    let mut play = pulling();
     let everywhere = [
         "monitoring",
         "open-cluster-management-agent",
@@ -65,12 +71,7 @@ fn the_last_klusterlet_takes_the_credentials_along() {
             &["monitoring", "open-cluster-management-agent-addon"][..],
         ),
     ] {
-        let mut play = Play::new(json!({}));
-        play.settings.pull = source("1");
-        play.addon_spaces = BTreeSet::from(["monitoring".to_owned()]);
-        play.settle();
-        play.roll_out();
-        play.settle();
+        let mut play = pulling();
         play.has_others = has_others;
         play.works = Some(BTreeMap::new());
         play.object["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
