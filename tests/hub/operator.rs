@@ -96,22 +96,21 @@ async fn said_by(
     path: &str,
     (type_, status, reason): (&str, &str, &str),
 ) -> String {
-    let condition = |it: &Value| {
-        let conditions = it["status"]["conditions"]
-            .as_array()
-            .cloned()
-            .unwrap_or_default();
-        conditions
-            .into_iter()
-            .find(|it| it["type"] == type_)
-            .unwrap_or_default()
-    };
+    let condition = |it: &Value| condition(it, type_);
     let is = |it: &Value| {
         let found = condition(it);
         found["status"] == status && found["reason"] == reason
     };
     let object = once(admin, path, &format!("{type_} {reason}"), is).await;
     condition(&object)["message"].as_str().unwrap().to_owned()
+}
+
+/// A condition of an object; null if it has none of this type.
+fn condition(of: &Value, type_: &str) -> Value {
+    let conditions = of["status"]["conditions"].as_array();
+    let mut conditions = conditions.into_iter().flatten();
+    let found = conditions.find(|it| it["type"] == type_);
+    found.cloned().unwrap_or_default()
 }
 
 /// A hub that an operator installed, and its gate that answers.
