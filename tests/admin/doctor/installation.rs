@@ -138,7 +138,7 @@ async fn faults_of_an_installation_are_found_one_by_one() {
     ward.is_sound().await;
 
     // 7. Rights of the gate that somebody took away.
-    let role = "open-cluster-management:cluster-manager-registration:webhook";
+    let role = "open-cluster-management:berth-registration:webhook";
     let path = format!("/apis/rbac.authorization.k8s.io/v1/clusterroles/{role}");
     let before = ward.change(&path, |role| role["rules"] = json!([])).await;
     let account = format!(

@@ -676,17 +676,18 @@ fn each_role_is_bound_to_the_account_that_needs_it_and_to_no_other() {
         }
     }
     bound.sort();
+    // In the overlay for OCM's operator, too.
+    bound.dedup();
     let of = |account: &str| -> Vec<&str> {
         let of = bound.iter().filter(|(bound, _)| bound == account);
         of.map(|(_, role)| role.as_str()).collect()
     };
-    // These three names are all that the gate has: one that asks, one for OCM's operator, one that reads the certificate.
+    // These two names are all that the gate has: one that asks, one that reads the certificate.
     assert_eq!(
         of(GATES_ACCOUNT),
         [
             "berth-registration:certificates-reader",
             "open-cluster-management:berth-registration:webhook",
-            "open-cluster-management:cluster-manager-registration:webhook",
         ]
     );
     assert_eq!(
@@ -702,6 +703,9 @@ fn each_role_is_bound_to_the_account_that_needs_it_and_to_no_other() {
     );
 }
 
+/// This name of the gate's role was OCM's, whose operator takes it over, with fewer rights, while the gate still runs.
+const RENAMED: &str = "open-cluster-management:cluster-manager-registration:webhook";
+
 /// roleRef cannot be changed, and what is not applied any more stays: so an upgrade must find each object by its name.
 #[test]
 fn an_upgrade_leaves_no_object_of_the_former_manifests_behind() {
@@ -710,7 +714,8 @@ fn an_upgrade_leaves_no_object_of_the_former_manifests_behind() {
         .iter()
         .flat_map(|file| read(file))
         .collect();
-    for before in read("tests/data/upgrade/one-deployment.yaml") {
+    let before = read("tests/data/upgrade/one-deployment.yaml").into_iter();
+    for before in before.filter(|it| it["metadata"]["name"] != RENAMED) {
         let now = ours.iter().find(|it| id(it) == id(&before));
         let now = now.unwrap_or_else(|| panic!("left over: {}", id(&before)));
         assert_eq!(now["roleRef"], before["roleRef"], "{}", id(&before));

@@ -297,7 +297,7 @@ async fn an_upgrade_takes_the_controllers_rights_from_the_gate() {
         bound,
         [
             "berth-registration:certificates-reader",
-            "open-cluster-management:cluster-manager-registration:webhook",
+            "open-cluster-management:berth-registration:webhook",
         ]
     );
 }

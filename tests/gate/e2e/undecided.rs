@@ -72,7 +72,7 @@ async fn a_hub_that_does_not_answer_in_time_leaves_it_open() {
 async fn a_gate_without_its_rights_says_what_it_lacks() {
     let hub = Guarded::private(&[]).await;
     let admin = hub.cluster.admin().await;
-    let role = "open-cluster-management:cluster-manager-registration:webhook";
+    let role = "open-cluster-management:berth-registration:webhook";
     let binding = format!("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/{role}");
     let cluster = member(&fresh("c"), "default");
     admin

@@ -30,7 +30,7 @@ fn assert_undecided(case: &str, response: &Value) {
 
 #[tokio::test]
 async fn trouble_with_the_hub_is_told_apart_from_a_denial() {
-    const ROLE: &str = "open-cluster-management:cluster-manager-registration:webhook";
+    const ROLE: &str = "open-cluster-management:berth-registration:webhook";
     let hub = FakeHub::start();
     let gate = gate(&hub);
     for (case, path, fault, fragments) in [

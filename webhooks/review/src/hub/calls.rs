@@ -10,7 +10,7 @@ use tokio::sync::Semaphore;
 use tokio::time::sleep;
 
 /// The ClusterRole of the manifests that grants the gate its own rights.
-const CLUSTER_ROLE: &str = "open-cluster-management:cluster-manager-registration:webhook";
+const CLUSTER_ROLE: &str = "open-cluster-management:berth-registration:webhook";
 
 /// The maximum number of concurrent calls. Further calls wait until the deadline of their review.
 const CALLS_AT_ONCE: usize = 200;
