@@ -105,6 +105,13 @@ pub enum Action {
         /// The object.
         body: Value,
     },
+    /// Deletes the object in the foreground: it stays until what it owns is gone. Not a failure if it is gone already.
+    DeleteInForeground {
+        /// Only the object with this uid is deleted.
+        uid: String,
+        /// The reason, for the log.
+        why: &'static str,
+    },
     /// Deletes the object in the background. Not a failure if it is gone already.
     Delete {
         /// Only the object with this uid is deleted.
@@ -161,6 +168,18 @@ impl From<Write> for Plan {
         Self {
             writes: vec![write],
             again: None,
+        }
+    }
+}
+
+// === impl Action ===
+
+impl Action {
+    /// Why the object is deleted, if it is.
+    pub fn reason_of_deletion(&self) -> Option<&'static str> {
+        match self {
+            Self::Delete { why, .. } | Self::DeleteInForeground { why, .. } => Some(why),
+            _ => None,
         }
     }
 }

@@ -47,9 +47,10 @@ pub(crate) async fn settle<W: Installs>(on: &Handle<W>, name: &str) -> Next {
             restless = decision.writes.iter().map(undone).collect();
             continue;
         }
+        let again = decision.again.map(|it| now().instant + it);
         match on.carry_out(decision.writes).await {
             WriteOutcome::Nothing if !restless.is_empty() => return never_settled(&name),
-            WriteOutcome::Nothing if failures.is_empty() => return Next::SETTLED,
+            WriteOutcome::Nothing if failures.is_empty() => return Next::again(again),
             WriteOutcome::Nothing => return failed(&failures),
             WriteOutcome::Written => {}
             WriteOutcome::Failed(refused) if decision.is_of_objects && failures.is_empty() => {

@@ -188,7 +188,7 @@ impl Metrics {
             | Action::CreateOrPatch { .. }
             | Action::CreateOrUpdate { .. } => "create",
             Action::Replace { .. } => "update",
-            Action::Delete { .. } => "delete",
+            Action::Delete { .. } | Action::DeleteInForeground { .. } => "delete",
         };
         let code = outcome.err().unwrap_or(200).to_string();
         self.writes

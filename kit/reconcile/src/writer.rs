@@ -117,7 +117,7 @@ impl Writer {
         if let Err(refusal) = answer {
             answer = Err(self.or_stale(write, refusal).await);
         }
-        let deletes = matches!(write.action, Action::Delete { .. });
+        let deletes = write.action.reason_of_deletion().is_some();
         let written = match answer {
             Err(refusal) if deletes && refusal.is_absent => Ok(Written::Gone),
             Err(refusal) => Err(refusal),

@@ -1,10 +1,11 @@
 //! What is due, for whichever object an operator decides.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
-use berth_api::GroupVersionResource;
 use berth_api::operator::{GenerationStatus, RelatedResource};
 use berth_api::plan::{Action, Write};
+use berth_api::{GroupVersionResource, Now};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 use serde_json::{Value, json};
 
@@ -17,6 +18,8 @@ pub struct Decision {
     pub writes: Vec<Write>,
     /// Whether these are writes of objects: what failed of them is to be reported.
     pub is_of_objects: bool,
+    /// When to decide again, though nothing changes.
+    pub again: Option<Duration>,
 }
 
 /// A write that failed.
@@ -48,6 +51,7 @@ impl Decision {
         Self {
             writes,
             is_of_objects: true,
+            again: None,
         }
     }
 }
@@ -93,6 +97,7 @@ impl<'a> Subject<'a> {
         Decision {
             writes: vec![write],
             is_of_objects: false,
+            again: None,
         }
     }
 
@@ -138,14 +143,58 @@ impl<'a> Subject<'a> {
         self.patch(Some("status"), json!({"status": status}))
     }
 
-    /// Deletes an object.
+    /// Deletes an object. A Deployment stays until its pods have ended.
     pub(crate) fn delete(&self, id: &Id, stored: &Stored, why: &'static str) -> Write {
-        let action = Action::Delete {
-            uid: stored.uid.clone(),
-            resource_version: None,
-            why,
+        let uid = stored.uid.clone();
+        let action = match id.kind {
+            Kind::Deployment => Action::DeleteInForeground { uid, why },
+            _ => Action::Delete {
+                uid,
+                resource_version: None,
+                why,
+            },
         };
         id.write(self.reconciler, action)
+    }
+
+    /// Deletes Deployments, then waits until their pods have ended: as [`clear`](Self::clear).
+    pub(crate) fn end(
+        &self,
+        deployments: Vec<(&Id, &Stored)>,
+        now: Now,
+        why: &'static str,
+    ) -> Option<(Vec<Write>, Option<String>)> {
+        let mut left = deployments;
+        left.retain(|(id, stored)| id.kind == Kind::Deployment && !has_ended(stored, now));
+        self.clear(&left, why)
+    }
+
+    /// Deletes what nobody needs any more: Deployments, and when their pods have ended, which give up their Leases with the rights that they
+    /// have, bindings, then the rest.
+    pub(crate) fn prune(
+        &self,
+        gone: Vec<(&Id, &Stored)>,
+        now: Now,
+        why: &'static str,
+    ) -> Vec<Write> {
+        if let Some((writes, _)) = self.end(gone.clone(), now, why) {
+            return writes;
+        }
+        let mut gone = gone;
+        gone.retain(|(_, stored)| !stored.is_deleting());
+        let first = bindings_first(gone).into_iter();
+        first
+            .map(|(id, stored)| self.delete(id, stored, why))
+            .collect()
+    }
+
+    /// When the pods of the first of its Deployments are not waited for any more.
+    pub(crate) fn waits(&self, stored: &Store, now: Now) -> Option<Duration> {
+        let deployments = self
+            .own(stored, |id| id.kind == Kind::Deployment)
+            .into_iter();
+        let ends = deployments.filter_map(|(_, it)| left_of(it, now));
+        ends.min()
     }
 
     /// Deletes objects, then waits for them: the writes, and what is waited for. `None`: there are none.
@@ -155,7 +204,7 @@ impl<'a> Subject<'a> {
         why: &'static str,
     ) -> Option<(Vec<Write>, Option<String>)> {
         let (first, _) = objects.first()?;
-        let left = objects.iter().filter(|(_, stored)| !stored.is_deleting);
+        let left = objects.iter().filter(|(_, stored)| !stored.is_deleting());
         let writes = left.map(|(id, stored)| self.delete(id, stored, why));
         let more = match objects.len() {
             1 => String::new(),
@@ -163,6 +212,20 @@ impl<'a> Subject<'a> {
         };
         Some((writes.collect(), Some(format!("{}{more}", first.shown()))))
     }
+}
+
+/// How long the end of the pods of a deleted Deployment is waited for: they have 30 seconds, as a rule. Those of a node that is gone never end.
+const END_OF_PODS: Duration = Duration::from_secs(60);
+
+/// How long a deleted Deployment is still waited for.
+fn left_of(deployment: &Stored, now: Now) -> Option<Duration> {
+    let since = now.wall.duration_since(deployment.deleted_at?);
+    let since = Duration::try_from(since).unwrap_or_default();
+    END_OF_PODS.checked_sub(since).filter(|it| !it.is_zero())
+}
+
+fn has_ended(deployment: &Stored, now: Now) -> bool {
+    deployment.is_deleting() && left_of(deployment, now).is_none()
 }
 
 /// Bindings, if there are any among objects that are deleted; else all. The API server refuses to delete a binding whose role goes at the same

@@ -11,6 +11,8 @@ use crate::objects::{Id, Kind, MANAGER};
 pub(crate) struct Played {
     pub(crate) object: Value,
     pub(crate) store: BTreeMap<Id, Value>,
+    /// When a Deployment is deleted, if its pods take time to end: then it stays until they have ended.
+    pub(crate) ends_from: Option<&'static str>,
     resource: &'static str,
     version: u64,
 }
@@ -22,6 +24,7 @@ impl Played {
         Self {
             object,
             store: BTreeMap::new(),
+            ends_from: None,
             resource,
             version: 1,
         }
@@ -62,7 +65,11 @@ impl Played {
                 }
                 None => self.put(id.clone(), body),
             },
-            Action::Delete { .. } => {
+            Action::DeleteInForeground { .. } if self.ends_from.is_some() => {
+                let deployment = self.store.get_mut(&id).unwrap();
+                deployment["metadata"]["deletionTimestamp"] = json!(self.ends_from);
+            }
+            Action::Delete { .. } | Action::DeleteInForeground { .. } => {
                 self.store.remove(&id);
             }
             other => panic!("{other:?}"),
@@ -100,6 +107,12 @@ impl Played {
                 "availableReplicas": replicas, "updatedReplicas": replicas,
             });
         }
+    }
+
+    /// The pods of Deployments that are deleted have ended.
+    pub(crate) fn pods_end(&mut self) {
+        self.store
+            .retain(|_, it| it["metadata"]["deletionTimestamp"].is_null());
     }
 
     pub(crate) fn stored(&self, kind: Kind, name: &str) -> Option<&Value> {
@@ -140,6 +153,7 @@ pub(crate) fn shown(write: &Write) -> String {
         Action::CreateOrUpdate { .. } => "create or update",
         Action::Patch { .. } => "patch",
         Action::Delete { .. } => "delete",
+        Action::DeleteInForeground { .. } => "end",
         other => panic!("{other:?}"),
     };
     format!(

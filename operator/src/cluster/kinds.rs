@@ -106,7 +106,7 @@ fn spaces() -> Watched<Fact> {
     let namespaces = objects::Kind::Namespace.resource();
     let row = Watched::new("addon-namespaces", namespaces, |item| {
         let space = Stored::read(item.json, CREATED_BY_KLUSTERLET)?;
-        Ok(Fact::Space(!space.is_deleting))
+        Ok(Fact::Space(!space.is_deleting()))
     });
     row.labelled(ADDON_SPACE).optional()
 }

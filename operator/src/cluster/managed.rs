@@ -196,7 +196,7 @@ async fn install<W: World>(
         {
             let kept = keep_credentials(on, elsewhere, there, kubeconfig, &account.uid).await?;
             renew_at = Some(kept);
-            writes = there.unwanted(&stored);
+            writes = there.unwanted(&stored, now());
         }
         match renew_at {
             _ if !failures.is_empty() => return Err(failures),
@@ -276,7 +276,7 @@ async fn clean(elsewhere: &Elsewhere, there: &There) -> Result<Outcome, String> 
         let shared = there.ids().filter(is_shared);
         let stored = elsewhere.stored(&KINDS_THERE, label, shared).await;
         let stored = stored.map_err(said)?;
-        let (writes, waits_for) = there.clean(&stored, works.as_ref(), has_others);
+        let (writes, waits_for) = there.clean(&stored, works.as_ref(), has_others, now());
         if writes.is_empty() && works.is_none() {
             works = Some(self::works(elsewhere, there).await?);
             continue;

@@ -138,7 +138,7 @@ impl<W: World> Handle<W> {
             }
             (None, _) => {}
         }
-        if let Action::Delete { why, .. } = write.action {
+        if let Some(why) = write.action.reason_of_deletion() {
             tracing::info!(
                 reconciler = write.reconciler,
                 resource = target.resource.resource,

@@ -47,15 +47,22 @@ pub(super) fn call_of(target: &Target, action: &Action, manager: &str) -> Call {
             if let Some(version) = resource_version {
                 preconditions["resourceVersion"] = json!(version);
             }
-            let options = json!({
-                "apiVersion": "v1",
-                "kind": "DeleteOptions",
-                "preconditions": preconditions,
-                "propagationPolicy": "Background",
-            });
-            Call::delete(of(None), text(&options))
+            delete(of(None), &preconditions, "Background")
+        }
+        Action::DeleteInForeground { uid, .. } => {
+            delete(of(None), &json!({"uid": uid}), "Foreground")
         }
     }
+}
+
+fn delete(path: String, preconditions: &Value, policy: &str) -> Call {
+    let options = json!({
+        "apiVersion": "v1",
+        "kind": "DeleteOptions",
+        "preconditions": preconditions,
+        "propagationPolicy": policy,
+    });
+    Call::delete(path, text(&options))
 }
 
 /// The resourceVersion that a write names.

@@ -17,7 +17,7 @@ use super::removal;
 use super::render::{ADDON_NAMESPACE, Rendered, Renderer, is_in_reach, of_other_mode, shared};
 use super::secret::secret_name;
 use super::status::{Applied, report};
-use crate::decision::{Decision, Store, are_rolled_out, bindings_first};
+use crate::decision::{Decision, Store, are_rolled_out};
 use crate::names::{HOSTED_FINALIZER, KLUSTERLET_FINALIZER};
 use crate::objects::{Id, Kind};
 use crate::pull::is_copy;
@@ -29,6 +29,13 @@ const LONGEST_NAME: usize = 63;
 /// Decides what is due.
 #[must_use]
 pub fn decide(facts: &Facts<'_>, renderer: &mut Renderer, now: Now) -> Decision {
+    Decision {
+        again: subject(facts.klusterlet).waits(facts.stored, now),
+        ..decide_now(facts, renderer, now)
+    }
+}
+
+fn decide_now(facts: &Facts<'_>, renderer: &mut Renderer, now: Now) -> Decision {
     let klusterlet = facts.klusterlet;
     let subject = subject(klusterlet);
     let refusal = own_refusal(klusterlet);
@@ -62,7 +69,7 @@ pub fn decide(facts: &Facts<'_>, renderer: &mut Renderer, now: Now) -> Decision 
         return left.unwrap_or_else(|| hosted::left(facts));
     }
     let due = match facts.failures {
-        [] => due(facts, &choice, &rendered),
+        [] => due(facts, &choice, &rendered, now),
         _ => Vec::new(),
     };
     if !due.is_empty() {
@@ -145,7 +152,7 @@ fn own_refusal(klusterlet: &Klusterlet) -> Option<Applied<'_>> {
 }
 
 /// The writes of the first step that is not done.
-fn due(facts: &Facts<'_>, choice: &Choice, rendered: &Rendered) -> Vec<Write> {
+fn due(facts: &Facts<'_>, choice: &Choice, rendered: &Rendered, now: Now) -> Vec<Write> {
     let objects = &rendered.here;
     let subject = subject(facts.klusterlet);
     // What the agent can start without.
@@ -171,7 +178,7 @@ fn due(facts: &Facts<'_>, choice: &Choice, rendered: &Rendered) -> Vec<Write> {
         id.kind == Kind::Deployment && id.namespace == choice.namespace && rivals.contains(&id.name)
     });
     let why = "the Klusterlet asks for agents in another mode";
-    if let Some((writes, _)) = subject.clear(&rivals, why) {
+    if let Some((writes, _)) = subject.end(rivals, now, why) {
         return writes;
     }
     let writes = subject.due(facts.stored, &objects.workloads);
@@ -183,7 +190,7 @@ fn due(facts: &Facts<'_>, choice: &Choice, rendered: &Rendered) -> Vec<Write> {
     if !writes.is_empty() || !are_rolled_out(facts.stored, &objects.workloads) {
         return writes;
     }
-    unwanted(facts, choice, rendered)
+    unwanted(facts, choice, rendered, now)
 }
 
 /// The credentials of the registry in other namespaces of add-ons.
@@ -196,7 +203,7 @@ fn copies(facts: &Facts<'_>, choice: &Choice) -> Vec<Value> {
 
 /// The objects with the label of this Klusterlet that it does not ask for: of OCM's operator, or of a namespace that it named before. The
 /// latter stay until the agent has come to its hub: it may lack its bootstrap kubeconfig.
-fn unwanted(facts: &Facts<'_>, choice: &Choice, rendered: &Rendered) -> Vec<Write> {
+fn unwanted(facts: &Facts<'_>, choice: &Choice, rendered: &Rendered, now: Now) -> Vec<Write> {
     // The managed cluster may be this one.
     let is_here = facts.managed.is_none_or(|it| it.is_here);
     let there = rendered.there.ids().filter(|_| is_here);
@@ -225,8 +232,5 @@ fn unwanted(facts: &Facts<'_>, choice: &Choice, rendered: &Rendered) -> Vec<Writ
     let credentials =
         hosted::credentials(facts).filter(|(id, _)| choice.managed.is_some() && id.name != used);
     let gone = gone.into_iter().chain(copies).chain(credentials);
-    let gone = gone.filter(|(_, stored)| !stored.is_deleting);
-    let gone = bindings_first(gone.collect()).into_iter();
-    gone.map(|(id, stored)| subject.delete(id, stored, why))
-        .collect()
+    subject.prune(gone.collect(), now, why)
 }

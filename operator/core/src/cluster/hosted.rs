@@ -77,8 +77,8 @@ pub(super) fn leave(facts: &Facts<'_>, now: Now) -> Option<Decision> {
         return None;
     }
     let waits = |what: &str| Some(report(facts, Applied::Removing(what), None, now));
-    if let Some((writes, what)) = clear_agent(facts.klusterlet, facts.stored, Some(subject.name()))
-    {
+    let here = Some(subject.name());
+    if let Some((writes, what)) = clear_agent(facts.klusterlet, facts.stored, here, now) {
         return match what {
             _ if !facts.failures.is_empty() => {
                 Some(report(facts, Applied::Failed(facts.failures), None, now))
@@ -120,7 +120,7 @@ pub(super) fn leave(facts: &Facts<'_>, now: Now) -> Option<Decision> {
 pub(super) fn left(facts: &Facts<'_>) -> Decision {
     let subject = subject(facts.klusterlet);
     let why = "the agent is elsewhere now";
-    let secrets = credentials(facts).filter(|(_, it)| !it.is_deleting);
+    let secrets = credentials(facts).filter(|(_, it)| !it.is_deleting());
     let writes: Vec<_> = secrets
         .map(|(id, it)| subject.delete(id, it, why))
         .collect();

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use berth_api::Now;
 use berth_api::operator::Klusterlet;
 use berth_api::plan::Write;
 use serde_json::{Map, Value, json};
@@ -15,7 +16,7 @@ use super::place::{is_hosted, managed_namespace};
 use super::removal::{Remains, clean};
 use super::render::{ADDON_NAMESPACE, Objects, Renderer, is_in_reach, shared};
 use super::secret::secret_name;
-use crate::decision::{Failure, Store, are_rolled_out, bindings_first};
+use crate::decision::{Failure, Store, are_rolled_out};
 use crate::names::{CREATED_BY_KLUSTERLET, HOSTED_FINALIZER, KLUSTERLET_UID};
 use crate::objects::{Id, Kind, Stored};
 
@@ -151,7 +152,7 @@ impl There {
         let namespaces = stored.iter();
         // OCM's operators label that of add-ons, too, which all share.
         let mut namespaces = namespaces.filter(|(id, it)| {
-            let is_namespace = id.kind == Kind::Namespace && !it.is_deleting;
+            let is_namespace = id.kind == Kind::Namespace && !it.is_deleting();
             is_namespace && self.is_there(id) && !is_shared(id)
         });
         namespaces.find(|(id, it)| {
@@ -229,7 +230,7 @@ impl There {
     /// The objects there that nobody needs any more, once the agent runs with what is wanted: those of OCM's operator, and of a namespace that
     /// the Klusterlet named before.
     #[must_use]
-    pub fn unwanted(&self, stored: &Store) -> Vec<Write> {
+    pub fn unwanted(&self, stored: &Store, now: Now) -> Vec<Write> {
         if !self.is_replaced {
             return Vec::new();
         }
@@ -238,12 +239,9 @@ impl There {
         let gone = subject.own(stored, |id| self.is_there(id) && !wanted.contains(id));
         let gone = gone.into_iter().filter(|(id, stored)| {
             let is_former = id.kind == Kind::Namespace && self.is_connected && !is_shared(id);
-            !stored.is_deleting && (id.kind.is_pruned() || is_former && self.is_of_this(stored))
+            id.kind.is_pruned() || is_former && self.is_of_this(stored)
         });
-        let gone = bindings_first(gone.collect()).into_iter();
-        let why = "the Klusterlet does not ask for it";
-        gone.map(|(id, stored)| subject.delete(id, stored, why))
-            .collect()
+        subject.prune(gone.collect(), now, "the Klusterlet does not ask for it")
     }
 
     /// The writes that are due to take everything away, and what is waited for if there are none. `works`: those there; `None`: not read
@@ -254,6 +252,7 @@ impl There {
         stored: &Store,
         works: Option<&AppliedWorks>,
         has_others: bool,
+        now: Now,
     ) -> (Vec<Write>, Option<String>) {
         if self.rival(stored).is_some() {
             // Nothing there is of this one.
@@ -269,7 +268,7 @@ impl There {
             takes_addon_namespace: !has_others && self.has_addon_namespace,
             addon_spaces: &BTreeSet::new(),
         };
-        clean(&self.klusterlet, &remains)
+        clean(&self.klusterlet, &remains, now)
     }
 }
 

@@ -56,7 +56,7 @@ pub(super) fn decide(facts: &Facts<'_>, now: Now) -> Decision {
             && facts.settings.has_addon_namespace,
         addon_spaces: facts.addon_spaces,
     };
-    let (mut writes, waits_for) = clean(klusterlet, &remains);
+    let (mut writes, waits_for) = clean(klusterlet, &remains, now);
     if is_hosted && facts.holder.is_none() {
         writes.extend(credentials(facts));
     }
@@ -78,23 +78,26 @@ pub(super) fn clear_agent(
     klusterlet: &Klusterlet,
     stored: &Store,
     within: Option<&str>,
+    now: Now,
 ) -> Option<(Vec<Write>, Option<String>)> {
     let subject = subject(klusterlet);
     let is_meant = |id: &Id| match within {
         Some(namespace) => id.namespace == namespace,
         None => is_in_reach(id) || id.namespace == subject.name(),
     };
-    let step = |kinds: &[Kind]| {
-        let own = subject.own(stored, |id| kinds.contains(&id.kind) && is_meant(id));
-        subject.clear(&own, WHY)
-    };
-    step(&[Kind::Deployment]).or_else(|| step(&[Kind::ClusterRoleBinding, Kind::RoleBinding]))
+    let deployments = subject.own(stored, is_meant);
+    let bindings = subject.own(stored, |id| {
+        matches!(id.kind, Kind::ClusterRoleBinding | Kind::RoleBinding) && is_meant(id)
+    });
+    let ending = subject.end(deployments, now, WHY);
+    ending.or_else(|| subject.clear(&bindings, WHY))
 }
 
 /// The writes that are due on a cluster, and what is waited for if there are none.
 pub(super) fn clean(
     klusterlet: &Klusterlet,
     remains: &Remains<'_>,
+    now: Now,
 ) -> (Vec<Write>, Option<String>) {
     let subject = subject(klusterlet);
     let own = |is_of_step: &dyn Fn(&Id) -> bool| {
@@ -102,7 +105,7 @@ pub(super) fn clean(
             (is_in_reach(id) || id.namespace == subject.name()) && is_of_step(id)
         })
     };
-    if let Some(step) = clear_agent(klusterlet, remains.stored, None) {
+    if let Some(step) = clear_agent(klusterlet, remains.stored, None, now) {
         return step;
     }
     let Some(works) = remains.works else {
@@ -121,7 +124,13 @@ pub(super) fn clean(
     if let Some(step) = subject.clear(&aggregated.collect::<Vec<_>>(), WHY) {
         return step;
     }
-    let is_part = |id: &Id| !matches!(id.kind, Kind::Namespace | Kind::Definition);
+    // A Deployment whose pods do not end waits for them by itself.
+    let is_part = |id: &Id| {
+        !matches!(
+            id.kind,
+            Kind::Namespace | Kind::Definition | Kind::Deployment
+        )
+    };
     if let Some(step) = subject.clear(&own(&is_part), WHY) {
         return step;
     }
@@ -195,7 +204,7 @@ fn namespaces(klusterlet: &Klusterlet, remains: &Remains<'_>) -> Vec<Write> {
                 remains.addon_spaces.contains(&id.namespace) && is_copy(id, it)
             }));
     }
-    let left = namespaces.into_iter().filter(|(_, it)| !it.is_deleting);
+    let left = namespaces.into_iter().filter(|(_, it)| !it.is_deleting());
     let writes = left.map(|(id, stored): (&Id, &Stored)| subject.delete(id, stored, WHY));
     writes.collect()
 }
@@ -209,5 +218,5 @@ fn credentials(facts: &Facts<'_>) -> Option<Write> {
         name: HUB_SECRET.to_owned(),
     };
     let (id, stored) = facts.stored.get_key_value(&id)?;
-    (!stored.is_deleting).then(|| subject.delete(id, stored, WHY))
+    (!stored.is_deleting()).then(|| subject.delete(id, stored, WHY))
 }

@@ -96,15 +96,14 @@ impl Play {
             settings: &self.settings,
             failures: &self.failures,
         };
-        let wall = self.wall.parse().unwrap();
-        decide(
-            &facts,
-            &mut self.renderer.borrow_mut(),
-            Now {
-                wall,
-                instant: Instant::now(),
-            },
-        )
+        decide(&facts, &mut self.renderer.borrow_mut(), self.now())
+    }
+
+    fn now(&self) -> Now {
+        Now {
+            wall: self.wall.parse().unwrap(),
+            instant: Instant::now(),
+        }
     }
 
     /// Carries out what is decided until nothing is due. Returns the writes, step by step.

@@ -12,7 +12,7 @@ use super::definitions::{bundle, converts_elsewhere, definition, with_bundle};
 use super::render::{Objects, Renderer};
 use super::status::{Applied, Report, status};
 use super::{RECONCILED, RECONCILER, removal};
-use crate::decision::{Decision, Failure, Subject, are_rolled_out, bindings_first};
+use crate::decision::{Decision, Failure, Subject, are_rolled_out};
 use crate::names::CLUSTER_MANAGER_FINALIZER;
 use crate::objects::{Id, Kind, Stored};
 use crate::pull::is_copy;
@@ -40,6 +40,13 @@ pub struct Facts<'a> {
 /// Decides what is due.
 #[must_use]
 pub fn decide(facts: &Facts<'_>, renderer: &mut Renderer, now: Now) -> Decision {
+    Decision {
+        again: subject(facts.manager).waits(facts.stored, now),
+        ..decide_now(facts, renderer, now)
+    }
+}
+
+fn decide_now(facts: &Facts<'_>, renderer: &mut Renderer, now: Now) -> Decision {
     let manager = facts.manager;
     let subject = subject(manager);
     let refusal = own_refusal(manager);
@@ -65,7 +72,7 @@ pub fn decide(facts: &Facts<'_>, renderer: &mut Renderer, now: Now) -> Decision 
     let is_rolled_out = are_rolled_out(facts.stored, &objects.workloads);
     let bundle = bundle(facts.stored);
     let objects = wanted(facts, objects, is_rolled_out, bundle.as_deref());
-    let due = due(facts, &objects, is_rolled_out && bundle.is_some());
+    let due = due(facts, &objects, is_rolled_out && bundle.is_some(), now);
     match (due, facts.failures) {
         (due, []) if !due.is_empty() => Decision::of_objects(due),
         (_, []) => report(facts, Applied::Done, Some((&choice, &objects)), now),
@@ -165,7 +172,7 @@ pub(super) fn deployment<'a>(
 }
 
 /// The writes of the first step that is not done. `is_ready`: the Deployments run, and the authority of the gate is known.
-fn due(facts: &Facts<'_>, objects: &Objects, is_ready: bool) -> Vec<Write> {
+fn due(facts: &Facts<'_>, objects: &Objects, is_ready: bool, now: Now) -> Vec<Write> {
     let subject = subject(facts.manager);
     let is_namespace = |it: &&Value| it["kind"] == "Namespace";
     let namespaces: Vec<_> = objects.foundation.iter().filter(is_namespace).collect();
@@ -183,7 +190,7 @@ fn due(facts: &Facts<'_>, objects: &Objects, is_ready: bool) -> Vec<Write> {
         }
     }
     // What a switch turned off goes at once: a NetworkPolicy may be what keeps the pods from running.
-    let writes = unwanted(facts, objects, Stored::is_applied);
+    let writes = unwanted(facts, objects, Stored::is_applied, now);
     if !writes.is_empty() {
         return writes;
     }
@@ -197,7 +204,7 @@ fn due(facts: &Facts<'_>, objects: &Objects, is_ready: bool) -> Vec<Write> {
     if !writes.is_empty() || !is_ready || converts_elsewhere(facts.stored) {
         return writes;
     }
-    unwanted(facts, objects, |_| true)
+    unwanted(facts, objects, |_| true, now)
 }
 
 /// The objects with the label of this ClusterManager that it does not ask for: of OCM's operator, or of a switch that was turned off.
@@ -205,26 +212,23 @@ fn unwanted(
     facts: &Facts<'_>,
     objects: &Objects,
     is_meant: impl Fn(&Stored) -> bool,
+    now: Now,
 ) -> Vec<Write> {
     let wanted: BTreeSet<Id> = objects.ids().collect();
     let subject = subject(facts.manager);
     let mut gone = subject.own(facts.stored, |id| !wanted.contains(id));
     gone.retain(|(id, stored)| {
         let is_pruned = id.kind.is_pruned() && is_meant(stored);
-        (is_pruned || is_copy(id, stored)) && !stored.is_deleting
+        is_pruned || is_copy(id, stored)
     });
     // Webhook configurations before the servers that they name.
     let (guards, others): (Vec<_>, Vec<_>) =
         gone.into_iter().partition(|(id, _)| id.kind.is_guard());
-    let first = match guards.is_empty() {
-        true => bindings_first(others),
-        false => guards,
-    };
     let why = "the ClusterManager does not ask for it";
-    let first = first.into_iter();
-    first
-        .map(|(id, stored)| subject.delete(id, stored, why))
-        .collect()
+    match subject.clear(&guards, why) {
+        Some((writes, _)) => writes,
+        None => subject.prune(others, now, why),
+    }
 }
 
 /// Writes the status, unless it is like this.

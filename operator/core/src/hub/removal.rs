@@ -32,7 +32,7 @@ pub(super) fn decide(facts: &Facts<'_>, now: Now) -> Decision {
     if !subject.has_finalizer(CLUSTER_MANAGER_FINALIZER) {
         return Decision::default();
     }
-    let (writes, waits_for) = step(facts);
+    let (writes, waits_for) = step(facts, now);
     if !facts.failures.is_empty() {
         return report(facts, Applied::Failed(facts.failures), None, now);
     }
@@ -46,7 +46,7 @@ pub(super) fn decide(facts: &Facts<'_>, now: Now) -> Decision {
 }
 
 /// The writes that are due, and what is waited for if there are none.
-fn step(facts: &Facts<'_>) -> (Vec<Write>, Option<String>) {
+fn step(facts: &Facts<'_>, now: Now) -> (Vec<Write>, Option<String>) {
     let subject = subject(facts.manager);
     let own = |is_of_step: &dyn Fn(&Id) -> bool| subject.own(facts.stored, is_of_step);
     let go = |objects: &[(&Id, &Stored)]| subject.clear(objects, WHY);
@@ -72,13 +72,18 @@ fn step(facts: &Facts<'_>) -> (Vec<Write>, Option<String>) {
             return (kept, None);
         }
     }
-    for is_of_step in [
-        |id: &Id| id.kind == Kind::Deployment,
-        |id: &Id| !matches!(id.kind, Kind::Namespace | Kind::Definition),
-    ] {
-        if let Some(step) = go(&own(&is_of_step)) {
-            return step;
-        }
+    if let Some(step) = subject.end(own(&|_| true), now, WHY) {
+        return step;
+    }
+    // A Deployment whose pods do not end waits for them by itself.
+    let is_left = |id: &Id| {
+        !matches!(
+            id.kind,
+            Kind::Namespace | Kind::Definition | Kind::Deployment
+        )
+    };
+    if let Some(step) = go(&own(&is_left)) {
+        return step;
     }
     // The Namespace stays: the operator's role is in it.
     (Vec::new(), None)

@@ -1,5 +1,6 @@
 //! An object as it is stored.
 
+use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -16,8 +17,8 @@ pub struct Stored {
     pub resource_version: String,
     /// `metadata.generation`
     pub generation: i64,
-    /// Whether it is being deleted.
-    pub is_deleting: bool,
+    /// Since when it is being deleted, if it is.
+    pub deleted_at: Option<Timestamp>,
     /// Its label that names for what an operator wrote it.
     pub created_by: Option<String>,
     /// Of a Deployment: how far it is.
@@ -51,7 +52,7 @@ struct Metadata<'a> {
     uid: Option<String>,
     resource_version: Option<String>,
     generation: Option<i64>,
-    deletion_timestamp: Option<String>,
+    deletion_timestamp: Option<Timestamp>,
     #[serde(borrow)]
     managed_fields: Option<&'a RawValue>,
 }
@@ -97,13 +98,19 @@ impl Stored {
             uid: metadata.uid.unwrap_or_default(),
             resource_version: metadata.resource_version.unwrap_or_default(),
             generation,
-            is_deleting: metadata.deletion_timestamp.is_some(),
+            deleted_at: metadata.deletion_timestamp,
             created_by,
             rollout,
             stored_versions: status["storedVersions"].as_array().map_or(0, Vec::len),
             json: Value::Object(object).to_string().into(),
             managed: metadata.managed_fields.map(|it| it.get().into()),
         })
+    }
+
+    /// Returns whether it is being deleted.
+    #[must_use]
+    pub fn is_deleting(&self) -> bool {
+        self.deleted_at.is_some()
     }
 
     /// The object.

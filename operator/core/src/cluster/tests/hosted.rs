@@ -78,18 +78,19 @@ impl Hosted {
             &mut self.play.renderer.borrow_mut(),
         );
         there.is_here = self.is_same;
+        let now = self.play.now();
         let mut steps = Vec::new();
         let outcome = loop {
             let known = stored(&self.there.store);
             let (writes, outcome) = match task {
                 Task::Prepare => (Vec::new(), Outcome::Nothing),
                 Task::Install => match there.due(&known) {
-                    Ok(writes) if writes.is_empty() => (there.unwanted(&known), Outcome::Done),
+                    Ok(writes) if writes.is_empty() => (there.unwanted(&known, now), Outcome::Done),
                     Ok(writes) => (writes, Outcome::Done),
                     Err(failure) => break Outcome::Failed(vec![failure]),
                 },
                 Task::Clean => {
-                    let (writes, waits_for) = there.clean(&known, Some(&self.works), false);
+                    let (writes, waits_for) = there.clean(&known, Some(&self.works), false, now);
                     (writes, waits_for.map_or(Outcome::Done, Outcome::WaitsFor))
                 }
             };
@@ -421,7 +422,7 @@ fn the_agent_goes_before_what_it_has_on_the_managed_cluster() {
     assert_eq!(
         first(&steps),
         [
-            "delete deployments klusterlet-registration-agent",
+            "end deployments klusterlet-registration-agent",
             "delete rolebindings klusterlet-agent",
             "patch klusterlets klusterlet",
             "there: delete clusterrolebindings open-cluster-management:klusterlet-agent",

@@ -25,7 +25,7 @@ fn ocms_work_agent_goes_when_ours_runs() {
     assert_eq!(args[0], "agent", "in its Deployment");
     play.roll_out();
     let steps = play.settle();
-    assert_eq!(steps[0], ["delete deployments klusterlet-work-agent"]);
+    assert_eq!(steps[0], ["end deployments klusterlet-work-agent"]);
     assert_eq!(
         play.deployments(),
         ["open-cluster-management-agent/klusterlet-registration-agent"]
@@ -49,7 +49,7 @@ fn another_mode_is_another_deployment_one_after_the_other() {
     ] {
         play.object["spec"]["deployOption"] = json!({"mode": mode});
         let steps = play.settle();
-        assert_eq!(steps[0], [format!("delete deployments {before}")]);
+        assert_eq!(steps[0], [format!("end deployments {before}")]);
         assert_eq!(steps[1], [format!("apply deployments {after}")]);
         let is_single = mode == "Singleton";
         assert_eq!(

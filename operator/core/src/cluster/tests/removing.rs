@@ -24,10 +24,7 @@ fn deleted(annotations: Value) -> Play {
 fn everything_goes_and_what_works_made_stays() {
     let mut play = deleted(Value::Null);
     let steps = play.settle();
-    assert_eq!(
-        steps[0],
-        ["delete deployments klusterlet-registration-agent"]
-    );
+    assert_eq!(steps[0], ["end deployments klusterlet-registration-agent"]);
     let bindings: Vec<_> = steps[1]
         .iter()
         .map(|it| it.contains("rolebindings "))

@@ -18,7 +18,7 @@ fn the_hub_goes_and_the_fleet_stays() {
         "{steps:#?}"
     );
     assert!(of(1, "patch customresourcedefinitions"), "{steps:#?}");
-    assert!(of(2, "delete deployments"), "{steps:#?}");
+    assert!(of(2, "end deployments"), "{steps:#?}");
     assert_eq!(
         steps.last().unwrap()[..],
         ["patch clustermanagers cluster-manager".to_owned()]

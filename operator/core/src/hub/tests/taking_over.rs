@@ -1,5 +1,7 @@
 //! A hub that OCM's operator installed.
 
+use std::time::Duration;
+
 use super::*;
 
 const CONVERTED: &str = "clustermanagementaddons.addon.open-cluster-management.io";
@@ -115,6 +117,40 @@ fn what_serves_goes_on_until_the_new_one_runs_and_what_nobody_needs_goes_last() 
         assert!(!play.store.keys().any(|it| it.name == gone), "{gone}");
     }
     assert!(play.stored(Kind::ClusterRole, "other").is_some());
+}
+
+/// Those of OCM give up their Leases when they end, which they may only with their bindings.
+#[test]
+fn pods_that_nobody_needs_have_their_rights_until_they_end_and_are_waited_for_a_minute() {
+    const BINDING: &str = "open-cluster-management:cluster-manager-placement:controller";
+    for (ends_from, again) in [
+        ("2026-01-01T00:00:00Z", Some(60)),
+        ("2025-12-31T23:59:10Z", Some(10)),
+        // The clock of the API server is ahead.
+        ("2026-01-01T01:00:00Z", Some(60)),
+        // Their node is gone.
+        ("2025-12-31T23:59:00Z", None),
+    ] {
+        let mut play = ocms();
+        let (id, binding) = own(Kind::ClusterRoleBinding, "", BINDING);
+        play.put(id, binding);
+        play.ends_from = Some(ends_from);
+        play.settle();
+        for object in play.store.values_mut() {
+            for webhook in object["webhooks"].as_array_mut().into_iter().flatten() {
+                webhook["clientConfig"]["caBundle"] = json!("Qk9USA==");
+            }
+        }
+        play.roll_out();
+        play.settle();
+        let has_binding = |play: &Play| play.stored(Kind::ClusterRoleBinding, BINDING).is_some();
+        assert_eq!(has_binding(&play), again.is_some(), "{ends_from}");
+        assert_eq!(play.decide().again, again.map(Duration::from_secs));
+        play.pods_end();
+        play.settle();
+        assert!(!has_binding(&play));
+        assert_eq!(play.decide().again, None);
+    }
 }
 
 #[test]
