@@ -6,7 +6,6 @@ mod errands;
 mod kinds;
 mod managed;
 mod secrets;
-mod seen;
 mod works;
 mod world;
 

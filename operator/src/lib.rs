@@ -15,6 +15,8 @@
 pub mod cluster;
 mod elsewhere;
 pub mod hub;
+mod reach;
+mod seen;
 mod settle;
 mod sight;
 mod tls;

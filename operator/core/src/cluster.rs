@@ -16,7 +16,6 @@
 
 mod choice;
 mod connection;
-mod credentials;
 mod decide;
 mod facts;
 mod found;
@@ -30,19 +29,15 @@ mod status;
 
 pub use choice::{Choice, Settings, choice};
 pub use connection::{Check, Connection, Right, of_bootstrap, of_hub};
-pub use credentials::{Credentials, Unusable, credentials};
 pub use decide::{asked_for, can_have_an_agent, decide, report_failures};
 pub use facts::{AppliedWork, AppliedWorks, Facts};
-pub use found::{Managed, Outcome, Task, Unprepared};
+pub use found::{Managed, Outcome, Task};
 pub use managed::{KINDS_THERE, There, is_shared, kinds_here, task, there};
 pub use place::{is_hosted, namespace};
 pub use render::{
     ADDON_NAMESPACE, Objects, Rendered, Renderer, agent_deployment, everything, shared,
 };
-pub use secret::{
-    AGENT_SECRETS, Account, HUB_SECRET, MANAGED_SECRET, TOKEN_SECONDS, content, good_until, secret,
-    token_until,
-};
+pub use secret::{AGENT_SECRETS, HUB_SECRET, MANAGED_SECRET, TOKEN_FILE};
 
 /// The group and the resource of Klusterlets.
 pub(crate) const RECONCILED: (&str, &str) = ("operator.open-cluster-management.io", "klusterlets");

@@ -6,7 +6,9 @@
 //!
 //! This crate contains values and pure functions: no client, no clock, no I/O.
 
+mod account;
 pub mod cluster;
+mod credentials;
 mod decision;
 mod deployments;
 pub mod hub;
@@ -20,6 +22,8 @@ mod said;
 mod spec;
 mod versions;
 
+pub use account::{Account, TOKEN_SECONDS, content, good_until, secret, token_until};
+pub use credentials::{Credentials, Unprepared, Unusable, credentials};
 pub use decision::{Decision, Failure, age};
 pub use pull::{PULL_SECRET, PullSecret};
 pub use spec::{Ignored, TLS_PROFILE, TlsProfile};

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use base64::prelude::{BASE64_STANDARD, Engine};
 use berth_hub::{Call, HubApi, object_path, optional};
-use berth_operator_core::cluster::{
-    Check, Connection, Credentials, HUB_SECRET, Right, Unusable, credentials, of_bootstrap, of_hub,
-};
+use berth_operator_core::cluster::{Check, Connection, HUB_SECRET, Right, of_bootstrap, of_hub};
+use berth_operator_core::{Credentials, Unusable, credentials};
 use berth_reconcile::{Handle, World};
 use serde_json::{Value, json};
 
-use super::secrets::{BOOTSTRAP_SECRET, decoded};
+use super::secrets::BOOTSTRAP_SECRET;
+use crate::reach::decoded;
 
 /// The longest time for a call.
 const LONGEST: Duration = Duration::from_secs(10);

@@ -10,8 +10,8 @@ use berth_reconcile::{Handle, now};
 use jiff::Timestamp;
 
 use super::managed::{Looked, carry_out};
-use super::seen::Seen;
 use super::world::{Key, Operator};
+use crate::seen::Seen;
 
 /// The longest wait while a Klusterlet is being deleted: it may wait for the end of its managed cluster.
 const AT_MOST_WHILE_DELETED: Duration = Duration::from_secs(60);

@@ -1,29 +1,26 @@
 //! Carries out what is due on the managed cluster of an agent that runs on this one.
 
-use std::fmt::Display;
 use std::time::Duration;
 
-use base64::prelude::{BASE64_STANDARD, Engine};
-use berth_api::plan::{Action, Target};
-use berth_hub::{Call, CallError, HubApi, object_path, optional, query_value};
-use berth_operator_core::Failure;
+use berth_api::plan::Target;
+use berth_hub::{Call, CallError, object_path, optional, query_value};
 use berth_operator_core::cluster::{
-    Account, AppliedWork, AppliedWorks, Credentials, KINDS_THERE, MANAGED_SECRET, Managed, Outcome,
-    RECONCILER, TOKEN_SECONDS, Task, There, Unprepared, Unusable, content, credentials, good_until,
-    is_shared, secret, token_until,
+    AppliedWork, AppliedWorks, KINDS_THERE, MANAGED_SECRET, Managed, Outcome, RECONCILER,
+    TOKEN_FILE, Task, There, is_shared,
 };
 use berth_operator_core::names::{CREATED_BY_KLUSTERLET, NAMESPACE_OF};
 use berth_operator_core::objects::{Id, Kind};
+use berth_operator_core::{Account, Failure, Unprepared};
 use berth_reconcile::{Handle, Item, World, WriteOutcome, Writer, now};
 use futures::stream::{self, StreamExt, TryStreamExt};
 use jiff::Timestamp;
 use serde_json::Value;
 use tokio::time::timeout;
 
-use super::secrets::decoded;
 use super::works::{WorkObject, resource_of_works};
-use crate::elsewhere::{Elsewhere, is_away};
-use crate::settle::id;
+use crate::elsewhere::Elsewhere;
+use crate::reach::{Kept, Reached, reach};
+use crate::settle::{failure, id};
 
 /// Upper bound on the steps of a task: each of the parts is taken over, then written.
 const MOST_STEPS: usize = 24;
@@ -38,12 +35,6 @@ const LONGEST: Duration = Duration::from_secs(120);
 const READS_AT_ONCE: usize = 16;
 
 const WORKS: &str = "/apis/work.open-cluster-management.io/v1/appliedmanifestworks";
-
-/// The kubeconfig of the managed cluster.
-struct Kubeconfig {
-    credentials: Credentials,
-    created: String,
-}
 
 /// What was found, and when to look again at the latest.
 pub(super) type Looked = (Managed, Option<Timestamp>);
@@ -65,7 +56,8 @@ pub(super) async fn carry_out<W: World>(on: &Handle<W>, task: Task, there: There
 }
 
 async fn try_carry_out<W: World>(on: &Handle<W>, task: Task, mut there: There) -> Looked {
-    let (kubeconfig, elsewhere) = match reach(on, &there).await {
+    let secret = id(Kind::Secret, there.name(), MANAGED_SECRET);
+    let reached = match reach(on, &secret, "the managed cluster", WORKS).await {
         Ok(reached) => reached,
         Err(unprepared) => {
             let managed = Managed {
@@ -77,11 +69,11 @@ async fn try_carry_out<W: World>(on: &Handle<W>, task: Task, mut there: There) -
             return (managed, None);
         }
     };
-    there.is_here = is_here(on, &elsewhere).await;
+    there.is_here = is_here(on, &reached.cluster).await;
     let mut until = None;
     let outcome = match task {
         Task::Prepare => Outcome::Nothing,
-        Task::Install => match install(on, &elsewhere, &there, &kubeconfig).await {
+        Task::Install => match install(on, &reached, &there).await {
             Ok(renew_at) => {
                 until = Some(renew_at);
                 Outcome::Done
@@ -90,12 +82,12 @@ async fn try_carry_out<W: World>(on: &Handle<W>, task: Task, mut there: There) -
             Err(failures) if failures.is_empty() => Outcome::Nothing,
             Err(failures) => Outcome::Failed(failures),
         },
-        Task::Clean => match clean(&elsewhere, &there).await {
+        Task::Clean => match clean(&reached.cluster, &there).await {
             Ok(outcome) => outcome,
-            Err(why) => Outcome::Failed(vec![failure(Kind::ClusterRole, &why)]),
+            Err(why) => Outcome::Failed(vec![reached.failure(Kind::ClusterRole, &why)]),
         },
     };
-    let created = &kubeconfig.created;
+    let created = &reached.created;
     let ready = format!(
         "Klusterlet is ready to apply, the external managed kubeconfig secret was created at: {created}"
     );
@@ -121,70 +113,18 @@ async fn is_here<W: World>(on: &Handle<W>, elsewhere: &Elsewhere) -> bool {
     here.is_none() || there.is_none() || here == there
 }
 
-fn failure(kind: Kind, error: &impl Display) -> Failure {
-    Failure {
-        kind,
-        message: format!("the managed cluster: {error}"),
-    }
-}
-
-/// Reads a Secret of this cluster.
-async fn read<W: World>(on: &Handle<W>, secret: &Id) -> Result<Option<Value>, CallError> {
-    let answer = optional(on.writer(0).send(Call::get(secret.path())).await)?;
-    answer.map(|it| it.json()).transpose()
-}
-
-async fn reach<W: World>(
-    on: &Handle<W>,
-    there: &There,
-) -> Result<(Kubeconfig, Elsewhere), Unprepared> {
-    let namespace = there.name();
-    let what = format!("secret {namespace}/{MANAGED_SECRET}");
-    let unusable = |is_away: bool, why: String| Unprepared { is_away, why };
-    let secret = read(on, &id(Kind::Secret, namespace, MANAGED_SECRET)).await;
-    let secret = secret.map_err(|error| unusable(false, error.to_string()))?;
-    let secret = secret.ok_or_else(|| {
-        let why = format!(
-            "{what} does not exist; create it with a kubeconfig of the managed cluster in the key kubeconfig"
-        );
-        unusable(true, why)
-    })?;
-    let found = credentials(&decoded(&secret), |it| BASE64_STANDARD.encode(it));
-    let credentials = found.map_err(|why| match why {
-        Unusable::Missing => unusable(false, format!("{what} has no key kubeconfig")),
-        Unusable::Kubeconfig(why) => unusable(false, format!("the kubeconfig of {what}: {why}")),
-    })?;
-    let api = HubApi::of_kubeconfig(&credentials.kubeconfig, &what).await;
-    let api = api.map_err(|error| unusable(false, error.to_string()))?;
-    let server = api.server().to_owned();
-    let elsewhere = Elsewhere::new(on.writer(0), api);
-    elsewhere.answers(WORKS).await.map_err(|error| {
-        let why = format!("{server} with {what}: {error}");
-        unusable(is_away(&error), why)
-    })?;
-    let created = secret["metadata"]["creationTimestamp"].as_str();
-    let created = created.unwrap_or_default().to_owned();
-    Ok((
-        Kubeconfig {
-            credentials,
-            created,
-        },
-        elsewhere,
-    ))
-}
-
 /// Returns when the credentials of the agent are to be renewed.
 async fn install<W: World>(
     on: &Handle<W>,
-    elsewhere: &Elsewhere,
+    reached: &Reached,
     there: &There,
-    kubeconfig: &Kubeconfig,
 ) -> Result<Timestamp, Vec<Failure>> {
+    let elsewhere = &reached.cluster;
     let label = (CREATED_BY_KLUSTERLET, there.name());
     let mut failures = Vec::new();
     for _ in 0..MOST_STEPS {
         let stored = elsewhere.stored(&KINDS_THERE, label, there.ids()).await;
-        let stored = stored.map_err(|error| vec![failure(Kind::ClusterRole, &error)])?;
+        let stored = stored.map_err(|error| vec![reached.failure(Kind::ClusterRole, &error)])?;
         // What cannot be written holds up the credentials of no agent that has its account.
         let mut writes = match failures.is_empty() {
             true => there.due(&stored).map_err(|it| vec![it])?,
@@ -194,7 +134,7 @@ async fn install<W: World>(
         if writes.is_empty()
             && let Some(account) = stored.get(&there.account())
         {
-            let kept = keep_credentials(on, elsewhere, there, kubeconfig, &account.uid).await?;
+            let kept = keep_credentials(on, reached, there, &account.uid).await?;
             renew_at = Some(kept);
             writes = there.unwanted(&stored, now());
         }
@@ -219,13 +159,10 @@ async fn install<W: World>(
 /// Makes the Secret with the credentials of the agent, unless it is good. Returns when another one is due.
 async fn keep_credentials<W: World>(
     on: &Handle<W>,
-    elsewhere: &Elsewhere,
+    reached: &Reached,
     there: &There,
-    kubeconfig: &Kubeconfig,
     uid: &str,
 ) -> Result<Timestamp, Vec<Failure>> {
-    let of = |error: CallError| vec![failure(Kind::Deployment, &error)];
-    let id = there.secret();
     let Id {
         namespace, name, ..
     } = there.account();
@@ -233,33 +170,18 @@ async fn keep_credentials<W: World>(
         namespace,
         name,
         uid: uid.to_owned(),
+        token_file: TOKEN_FILE,
     };
-    let cluster = &kubeconfig.credentials.cluster;
-    let stored = read(on, &id).await.map_err(of)?;
-    let data = stored.as_ref().map(decoded).unwrap_or_default();
-    if let Some(renew_at) = good_until(&data, cluster, &account, now().wall) {
-        return Ok(renew_at);
-    }
-    let token = elsewhere.token(&account.namespace, &account.name, TOKEN_SECONDS);
-    let token = token.await.map_err(of)?;
-    // One that is due at once would be asked for again and again.
-    let Some(renew_at) = token_until(token.token.as_bytes(), &account, now().wall) else {
-        let what = format!(
-            "the token of the account {}/{} is of another one, or is over; compare the clocks",
-            account.namespace, account.name
-        );
-        return Err(vec![failure(Kind::Deployment, &what)]);
+    let kept = Kept {
+        id: &there.secret(),
+        labels: there.labels(),
+        reconciler: RECONCILER,
     };
-    let content = content(cluster, &account, &token.token, token.expires.as_deref());
-    let body = secret(&id, &there.labels(), &content, |it| {
-        BASE64_STANDARD.encode(it)
-    });
-    // OCM's role for its operator allows to update it, and not to patch it.
-    let action = Action::CreateOrUpdate { body };
-    match on.carry_out(vec![id.write(RECONCILER, action)]).await {
+    let (renew_at, write) = reached.token(on, &account, kept).await?;
+    match on.carry_out(write.into_iter().collect()).await {
         WriteOutcome::Failed(failures) => {
             let failures = failures.into_iter();
-            let failures = failures.filter_map(|(it, _)| crate::settle::failure(&it));
+            let failures = failures.filter_map(|(it, _)| failure(&it));
             Err(failures.collect())
         }
         _ => Ok(renew_at),

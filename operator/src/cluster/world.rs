@@ -22,7 +22,7 @@ use super::connection::{Asked, look};
 use super::errands::{Errand, run};
 use super::kinds::{Fact, Kind, SHARED, works};
 use super::secrets::SECRETS;
-use super::seen::Seen;
+use crate::seen::Seen;
 use crate::settle::{Installs, id, kind_of, settle};
 use crate::sight::Sight;
 

@@ -1,5 +1,6 @@
 //! What is to be done on a managed cluster that is not the one of its agent, and what was found there.
 
+use crate::credentials::Unprepared;
 use crate::decision::Failure;
 
 /// What is to be done on the managed cluster.
@@ -24,15 +25,6 @@ pub struct Managed {
     pub outcome: Outcome,
     /// The managed cluster is this one, as far as that is known.
     pub is_here: bool,
-}
-
-/// Why a managed cluster cannot be reached.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unprepared {
-    /// Nobody answers there, or there is no kubeconfig: it may not exist any more.
-    pub is_away: bool,
-    /// For users.
-    pub why: String,
 }
 
 /// What became of the task.

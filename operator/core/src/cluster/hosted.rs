@@ -14,10 +14,11 @@ use serde_json::{Value, json};
 
 use super::choice::Choice;
 use super::facts::{Facts, subject};
-use super::found::{Managed, Outcome, Task, Unprepared};
+use super::found::{Managed, Outcome, Task};
 use super::removal::clear_agent;
 use super::secret::{AGENT_SECRETS, MANAGED_SECRET, secret_name};
 use super::status::{Applied, report};
+use crate::credentials::Unprepared;
 use crate::decision::{Decision, Subject};
 use crate::names::{AWAY_SINCE, HOSTED_FINALIZER};
 use crate::objects::{Id, Kind, Stored};

@@ -1,6 +1,8 @@
 //! An agent on this cluster that manages another one.
 
 use super::*;
+use crate::account::{Account, content, good_until, secret};
+use crate::credentials::Unprepared;
 use crate::names::{AWAY_SINCE, HOSTED_FINALIZER};
 
 const CREATED: &str = "2026-01-01T00:00:00Z";
@@ -572,6 +574,7 @@ fn credentials_are_good_for_one_account_and_server() {
         namespace: "n".to_owned(),
         name: "a".to_owned(),
         uid: uid.to_owned(),
+        token_file: TOKEN_FILE,
     };
     let server = json!({"server": "https://s", "certificate-authority-data": "QQ=="});
     let kept = |cluster: &Value| {

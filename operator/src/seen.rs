@@ -10,10 +10,10 @@ const AGAIN: [u64; 7] = [2, 5, 10, 30, 60, 120, 480];
 const WHILE_IT_WORKS: Duration = Duration::from_secs(600);
 
 /// What was seen.
-pub(super) struct Seen<Q, A> {
+pub(crate) struct Seen<Q, A> {
     /// What was asked.
-    pub(super) of: Q,
-    pub(super) what: A,
+    pub(crate) of: Q,
+    pub(crate) what: A,
     /// How often it did not work in a row. `None`: something has changed since.
     times: Option<usize>,
 }
@@ -22,7 +22,7 @@ pub(super) struct Seen<Q, A> {
 
 impl<Q: PartialEq, A> Seen<Q, A> {
     /// Notes what was seen, and returns when to look again. `before`: what was seen the last time. `works`: it is as it should be.
-    pub(super) fn after(before: Option<Self>, of: Q, what: A, works: bool) -> (Self, Duration) {
+    pub(crate) fn after(before: Option<Self>, of: Q, what: A, works: bool) -> (Self, Duration) {
         let before = before.filter(|it| it.of == of);
         let times = before.and_then(|it| it.times);
         let times = times
@@ -41,7 +41,7 @@ impl<Q: PartialEq, A> Seen<Q, A> {
     }
 
     /// What was asked may have another answer now.
-    pub(super) fn has_changed(&mut self) {
+    pub(crate) fn has_changed(&mut self) {
         self.times = None;
     }
 }

@@ -27,6 +27,15 @@ pub enum Unusable {
     Kubeconfig(String),
 }
 
+/// Why another cluster cannot be reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unprepared {
+    /// Nobody answers there, or there is no kubeconfig: it may not exist any more.
+    pub is_away: bool,
+    /// For users.
+    pub why: String,
+}
+
 /// Fields with the name of a file, and those with its content.
 const FILES: [(&str, &str); 3] = [
     ("certificate-authority", "certificate-authority-data"),
@@ -35,7 +44,7 @@ const FILES: [(&str, &str); 3] = [
 ];
 
 /// What else of a cluster and of a user is used.
-pub(super) const OF_CLUSTER: [&str; 4] = [
+pub(crate) const OF_CLUSTER: [&str; 4] = [
     "server",
     "insecure-skip-tls-verify",
     "tls-server-name",
@@ -120,7 +129,7 @@ fn of_kubeconfig(
 }
 
 /// The element of a kubeconfig's list that has this name.
-pub(super) fn named<'v>(list: &'v Value, name: &str, field: &str) -> Option<&'v Value> {
+pub(crate) fn named<'v>(list: &'v Value, name: &str, field: &str) -> Option<&'v Value> {
     let mut elements = list.as_array()?.iter();
     Some(&elements.find(|it| it["name"] == name)?[field])
 }
