@@ -72,70 +72,6 @@ impl Elsewhere {
         }
     }
 
-    /// The objects of these kinds with a label, and those of these names.
-    pub(crate) async fn stored(
-        &self,
-        kinds: &[Kind],
-        (label, value): (&str, &str),
-        names: impl Iterator<Item = Id>,
-    ) -> Result<BTreeMap<Id, Stored>, CallError> {
-        let mut stored = BTreeMap::new();
-        let lists = kinds.iter().map(|kind| self.list(*kind, label, value));
-        for list in join_all(lists).await {
-            stored.extend(list?);
-        }
-        let others: Vec<_> = names.filter(|it| !stored.contains_key(it)).collect();
-        for found in join_all(others.into_iter().map(|id| self.get(id, label))).await {
-            stored.extend(found?);
-        }
-        Ok(stored)
-    }
-
-    async fn list(
-        &self,
-        kind: Kind,
-        label: &str,
-        value: &str,
-    ) -> Result<Vec<(Id, Stored)>, CallError> {
-        let selector = query_value(&format!("{label}={value}"));
-        let path = id(kind, "", "").path();
-        let call = Call::get(format!(
-            "{path}?labelSelector={selector}&limit={MOST_OF_A_KIND}"
-        ));
-        let answer = self.writer.send(call).await?;
-        let unreadable = |error: serde_json::Error| answer.unreadable(error.to_string());
-        let list: List<'_> = serde_json::from_slice(&answer.body).map_err(unreadable)?;
-        let items = list.items.into_iter().flatten();
-        let items = items.map(|it| read(kind, it.get(), label));
-        items.collect::<Result<_, _>>().map_err(unreadable)
-    }
-
-    async fn get(&self, id: Id, label: &str) -> Result<Option<(Id, Stored)>, CallError> {
-        let call = Call::get(id.path());
-        let Some(answer) = optional(self.writer.send(call).await)? else {
-            return Ok(None);
-        };
-        let text = std::str::from_utf8(&answer.body);
-        let text = text.map_err(|error| answer.unreadable(error.to_string()))?;
-        let object = read(id.kind, text, label);
-        object
-            .map(Some)
-            .map_err(|error| answer.unreadable(error.to_string()))
-    }
-
-    /// Sends writes at the same time.
-    ///
-    /// # Errors
-    /// Those that failed, but for what passes by itself.
-    pub(crate) async fn carry_out(&self, writes: &[Write]) -> Result<(), Vec<Failure>> {
-        let written = join_all(writes.iter().map(|it| self.writer.write(it))).await;
-        let failed: Vec<_> = written.into_iter().filter_map(Result::err).collect();
-        match failed.is_empty() {
-            true => Ok(()),
-            false => Err(failed.iter().filter_map(|(it, _)| failure(it)).collect()),
-        }
-    }
-
     /// Asks for a token of a service account.
     pub(crate) async fn token(
         &self,
@@ -158,6 +94,78 @@ impl Elsewhere {
             token,
             expires: text("expirationTimestamp"),
         })
+    }
+}
+
+/// The objects of these kinds, each in a namespace or in all, with a label; and those of these names.
+pub(crate) async fn stored<'a>(
+    writer: &Writer,
+    kinds: impl IntoIterator<Item = (Kind, &'a str)>,
+    (label, value): (&str, &str),
+    names: impl IntoIterator<Item = Id>,
+) -> Result<BTreeMap<Id, Stored>, CallError> {
+    let mut stored = BTreeMap::new();
+    let lists = kinds.into_iter();
+    let lists = lists.map(|(kind, namespace)| list(writer, id(kind, namespace, ""), label, value));
+    for list in join_all(lists).await {
+        stored.extend(list?);
+    }
+    let others: Vec<_> = (names.into_iter())
+        .filter(|it| !stored.contains_key(it))
+        .collect();
+    for found in join_all(others.into_iter().map(|id| get(writer, id, label))).await {
+        stored.extend(found?);
+    }
+    Ok(stored)
+}
+
+/// `all`: the kind and the namespace, without a name.
+async fn list(
+    writer: &Writer,
+    all: Id,
+    label: &str,
+    value: &str,
+) -> Result<Vec<(Id, Stored)>, CallError> {
+    let selector = query_value(&format!("{label}={value}"));
+    let path = all.path();
+    let call = Call::get(format!(
+        "{path}?labelSelector={selector}&limit={MOST_OF_A_KIND}"
+    ));
+    let answer = match writer.send(call).await {
+        // There are none of a kind that is not served.
+        Err(error) if error.kind_is_absent() => return Ok(Vec::new()),
+        answer => answer?,
+    };
+    let unreadable = |error: serde_json::Error| answer.unreadable(error.to_string());
+    let list: List<'_> = serde_json::from_slice(&answer.body).map_err(unreadable)?;
+    let items = list.items.into_iter().flatten();
+    let items = items.map(|it| read(all.kind, it.get(), label));
+    items.collect::<Result<_, _>>().map_err(unreadable)
+}
+
+async fn get(writer: &Writer, id: Id, label: &str) -> Result<Option<(Id, Stored)>, CallError> {
+    let call = Call::get(id.path());
+    let Some(answer) = optional(writer.send(call).await)? else {
+        return Ok(None);
+    };
+    let text = std::str::from_utf8(&answer.body);
+    let text = text.map_err(|error| answer.unreadable(error.to_string()))?;
+    let object = read(id.kind, text, label);
+    object
+        .map(Some)
+        .map_err(|error| answer.unreadable(error.to_string()))
+}
+
+/// Sends writes at the same time.
+///
+/// # Errors
+/// Those that failed, but for what passes by itself.
+pub(crate) async fn carry_out(writer: &Writer, writes: &[Write]) -> Result<(), Vec<Failure>> {
+    let written = join_all(writes.iter().map(|it| writer.write(it))).await;
+    let failed: Vec<_> = written.into_iter().filter_map(Result::err).collect();
+    match failed.is_empty() {
+        true => Ok(()),
+        false => Err(failed.iter().filter_map(|(it, _)| failure(it)).collect()),
     }
 }
 

@@ -1,5 +1,6 @@
 //! The operator of a hub.
 
+mod hosted;
 mod kinds;
 mod world;
 

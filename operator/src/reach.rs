@@ -33,6 +33,8 @@ pub(crate) struct Kept<'a> {
     /// Of what the operator writes.
     pub(crate) labels: Map<String, Value>,
     pub(crate) reconciler: &'static str,
+    /// The kind of what a failure is reported as.
+    pub(crate) failing: Kind,
 }
 
 /// Reads a Secret of this cluster.
@@ -109,7 +111,7 @@ impl Reached {
         account: &Account,
         kept: Kept<'_>,
     ) -> Result<(Timestamp, Option<Write>), Vec<Failure>> {
-        let of = |error: CallError| vec![self.failure(Kind::Deployment, &error)];
+        let of = |error: CallError| vec![self.failure(kept.failing, &error)];
         let cluster = &self.credentials.cluster;
         let stored = read(on, kept.id).await.map_err(of)?;
         let data = stored.as_ref().map(decoded).unwrap_or_default();
@@ -126,7 +128,7 @@ impl Reached {
                 "the token of the account {}/{} is of another one, or is over; compare the clocks",
                 account.namespace, account.name
             );
-            return Err(vec![self.failure(Kind::Deployment, &what)]);
+            return Err(vec![self.failure(kept.failing, &what)]);
         };
         let content = content(cluster, account, &token.token, token.expires.as_deref());
         let body = secret(kept.id, &kept.labels, &content, |it| {

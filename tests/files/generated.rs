@@ -132,14 +132,24 @@ fn the_roles_that_all_agents_share_are_those_of_the_lifecycle() {
 fn the_roles_of_the_operators_have_what_they_grant() {
     use berth_operator_core::role;
 
-    for (folder, documents, why) in [
+    for (path, documents, why) in [
         (
-            "manifests/operator",
+            "manifests/operator/hosted/hosting/role.yaml",
+            role::of_hosting(),
+            "# What the operator does in the namespace of a ClusterManager whose hub is another cluster.\n",
+        ),
+        (
+            "manifests/operator/hosted/hub/tokens.yaml",
+            role::of_tokens(),
+            "# On a hub whose components run on another cluster, they have tokens of these accounts.\n",
+        ),
+        (
+            "manifests/operator/role.yaml",
             role::of_hub(),
             "# The permissions of the operator: for its own work, and all that the hub's components have.\n",
         ),
         (
-            "manifests/operator/klusterlet",
+            "manifests/operator/klusterlet/role.yaml",
             role::of_cluster(),
             "# The permissions of the operator. Whoever has this account has the cluster: agents that carry out ManifestWorks may escalate and\n\
              # bind (manifests/agent/work/execution.yaml), and an API server lets nobody give what he does not have.\n",
@@ -150,7 +160,7 @@ fn the_roles_of_the_operators_have_what_they_grant() {
             .map(|it| serde_saphyr::to_string(it).expect("it is YAML"));
         let documents = documents.collect::<Vec<_>>().join("---\n");
         let content = format!("{HEADER}{why}{documents}");
-        assert_generated(&format!("{folder}/role.yaml"), &content);
+        assert_generated(path, &content);
     }
 }
 

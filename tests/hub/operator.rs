@@ -2,6 +2,7 @@
 //!
 //! The operator has the rights of `manifests/operator`, and no others. `klusterlet` has the other operator.
 
+mod hosted;
 mod installing;
 mod interrupted;
 mod klusterlet;

@@ -16,8 +16,7 @@ use crate::join::objects::{DEPLOYMENT, HUB_SECRET, NAMESPACE, cluster_of};
 /// Calls at once.
 pub(super) const AT_ONCE: usize = 8;
 
-const CLUSTER_MANAGERS: &str =
-    "/apis/operator.open-cluster-management.io/v1/clustermanagers?limit=1";
+const CLUSTER_MANAGERS: &str = "/apis/operator.open-cluster-management.io/v1/clustermanagers";
 
 /// What concerns the whole hub.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -29,7 +28,7 @@ pub(super) struct Facts {
     /// It serves ManagedClusters.
     pub(super) is_hub: bool,
     pub(super) namespace: Standing,
-    /// The ClusterManager of OCM's operator.
+    /// The ClusterManager of an operator.
     pub(super) cluster_manager: Option<String>,
     /// The name under which this cluster is managed, if an agent runs here.
     pub(super) agent_of: Option<String>,
@@ -83,9 +82,19 @@ impl Facts {
     }
 }
 
-/// Returns the name of the ClusterManager, if OCM's operator is installed and has one.
+/// Returns the name of the ClusterManager, if an operator is installed and has one. Of those in mode Hosted the hub is elsewhere.
 pub(super) async fn cluster_manager(hub: &HubConnection) -> Result<Option<String>, CommandError> {
-    hub.first_name(CLUSTER_MANAGERS).await
+    let mut found = None;
+    let mut take = |manager: Option<Value>| {
+        let here = manager.filter(|it| it["spec"]["deployOption"]["mode"] != "Hosted");
+        let name = here.and_then(|it| it["metadata"]["name"].as_str().map(str::to_owned));
+        found = found.take().or(name);
+    };
+    match hub.each_at(CLUSTER_MANAGERS.to_owned(), &mut take).await {
+        Ok(()) => Ok(found),
+        Err(CommandError::NoHub { .. }) => Ok(None),
+        Err(failure) => Err(failure),
+    }
 }
 
 async fn agent_of(hub: &HubConnection) -> Result<Option<String>, CommandError> {

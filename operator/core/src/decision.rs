@@ -74,9 +74,17 @@ impl<'a> Subject<'a> {
 
     /// Adds a finalizer.
     pub(crate) fn hold(&self, finalizer: &str) -> Decision {
-        let mut finalizers = self.metadata.finalizers.clone().unwrap_or_default();
-        finalizers.push(finalizer.to_owned());
+        let finalizers = self.held(finalizer);
         self.patch(None, json!({"metadata": {"finalizers": finalizers}}))
+    }
+
+    /// Its finalizers with this one.
+    pub(crate) fn held(&self, finalizer: &str) -> Vec<String> {
+        let mut finalizers = self.metadata.finalizers.clone().unwrap_or_default();
+        if !self.has_finalizer(finalizer) {
+            finalizers.push(finalizer.to_owned());
+        }
+        finalizers
     }
 
     /// Takes finalizers away.

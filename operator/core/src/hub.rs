@@ -17,13 +17,20 @@
 mod choice;
 mod decide;
 mod definitions;
+mod hosted;
+mod place;
 mod removal;
 mod render;
 mod status;
 
-pub use choice::{Choice, Ports, Settings, choice};
-pub use decide::{Facts, asked_for, can_have_a_hub, decide, report_failures};
+pub use choice::{Choice, Ports, Settings, choice, labels_of};
+pub use decide::{Facts, asked_for, can_have_a_hub, decide, report_failures, unreachable};
+pub use hosted::{
+    Hosting, KINDS_HERE, TOKEN_FILE, accounts, is_here, kinds_there, secret_of, secrets,
+};
+pub use place::{HUB_KUBECONFIG, is_elsewhere, is_hosted};
 pub use render::{Objects, Renderer, deployments};
+pub use status::is_complete;
 
 /// The group and the resource of ClusterManagers.
 pub(crate) const RECONCILED: (&str, &str) =

@@ -30,6 +30,10 @@ pub const NAMESPACE_OF: &str = "operator.open-cluster-management.io/klusterlet";
 /// OCM's operator.
 pub const TAKE_WORKS: &str = "operator.berth.open-cluster-management.io/delete-works";
 
+/// The annotation of a ClusterManager whose hub is another cluster, once something was written there: it is cleaned up there, whatever the mode says
+/// later.
+pub const RUNS_ELSEWHERE: &str = "operator.berth.open-cluster-management.io/hosted";
+
 /// The annotation of a CustomResourceDefinition: the version that wrote it.
 pub const DEFINITION_VERSION: &str = "operator.open-cluster-management.io/version";
 

@@ -7,7 +7,7 @@ use berth_manifests::{HUB_NAMESPACE, Hub, values::HubValues};
 use serde_json::{Value, json};
 
 use crate::cluster;
-use crate::hub::RECONCILED;
+use crate::hub::{HUB_KUBECONFIG, KINDS_HERE, RECONCILED, accounts, secret_of};
 use crate::objects::{Id, Kind};
 use crate::pull::PULL_SECRET;
 use crate::spec::TLS_PROFILE;
@@ -167,6 +167,40 @@ pub fn of_hub() -> Vec<Value> {
     all
 }
 
+/// The manifest of what the operator does in the namespace of a ClusterManager whose hub is another cluster. It has no namespace.
+#[must_use]
+pub fn of_hosting() -> Vec<Value> {
+    let tokens: Vec<_> = accounts().map(secret_of).collect();
+    let mut written: Vec<_> = tokens.iter().map(|it| &**it).collect();
+    written.push(PULL_SECRET);
+    let mut rules = vec![
+        named("", "secrets", &[HUB_KUBECONFIG], &["get"]),
+        named("", "secrets", &written, &["get", "update", "delete"]),
+        // RBAC cannot limit create to a name.
+        rule("", &["secrets"], &["create"]),
+    ];
+    for kind in KINDS_HERE {
+        let resource = kind.resource();
+        let verbs = ["get", "list", "create", "patch", "delete"];
+        rules.push(rule(&resource.group, &[&resource.resource], &verbs));
+    }
+    role_of("Role", "berth-operator-hosted", OF_HUB, None, rules)
+}
+
+/// The manifest of what the operator does beside [`of_hub`] on a hub that is another cluster: its components get tokens of their accounts.
+#[must_use]
+pub fn of_tokens() -> Vec<Value> {
+    let names: Vec<_> = accounts().collect();
+    let rules = vec![named("", "serviceaccounts/token", &names, &["create"])];
+    role_of(
+        "Role",
+        "berth-operator-tokens",
+        OF_HUB,
+        Some(HUB_NAMESPACE),
+        rules,
+    )
+}
+
 /// The objects of a hub with everything that a ClusterManager can turn on.
 fn everything() -> Hub {
     let mut values = HubValues::default();
@@ -228,9 +262,20 @@ fn distinct(rules: Vec<Value>) -> Vec<Value> {
     seen
 }
 
-/// A role of an account, and its binding.
+/// A role with the name of an account, and its binding.
 fn role(kind: &str, account: &str, namespace: Option<&str>, rules: Vec<Value>) -> Vec<Value> {
-    let name = format!("open-cluster-management:{account}");
+    role_of(kind, account, account, namespace, rules)
+}
+
+/// A role of an account, and its binding.
+fn role_of(
+    kind: &str,
+    name: &str,
+    account: &str,
+    namespace: Option<&str>,
+    rules: Vec<Value>,
+) -> Vec<Value> {
+    let name = format!("open-cluster-management:{name}");
     let mut metadata = json!({
         "name": name,
         "labels": {

@@ -18,7 +18,7 @@ use serde_json::Value;
 use tokio::time::timeout;
 
 use super::works::{WorkObject, resource_of_works};
-use crate::elsewhere::Elsewhere;
+use crate::elsewhere::{self, Elsewhere, stored};
 use crate::reach::{Kept, Reached, reach};
 use crate::settle::{failure, id};
 
@@ -113,6 +113,11 @@ async fn is_here<W: World>(on: &Handle<W>, elsewhere: &Elsewhere) -> bool {
     here.is_none() || there.is_none() || here == there
 }
 
+/// The kinds of what is on a managed cluster, in all namespaces.
+fn kinds() -> impl Iterator<Item = (Kind, &'static str)> {
+    KINDS_THERE.into_iter().map(|kind| (kind, ""))
+}
+
 /// Returns when the credentials of the agent are to be renewed.
 async fn install<W: World>(
     on: &Handle<W>,
@@ -123,7 +128,7 @@ async fn install<W: World>(
     let label = (CREATED_BY_KLUSTERLET, there.name());
     let mut failures = Vec::new();
     for _ in 0..MOST_STEPS {
-        let stored = elsewhere.stored(&KINDS_THERE, label, there.ids()).await;
+        let stored = stored(elsewhere.writer(), kinds(), label, there.ids()).await;
         let stored = stored.map_err(|error| vec![reached.failure(Kind::ClusterRole, &error)])?;
         // What cannot be written holds up the credentials of no agent that has its account.
         let mut writes = match failures.is_empty() {
@@ -144,7 +149,7 @@ async fn install<W: World>(
             None if writes.is_empty() => return Err(Vec::new()),
             _ => {}
         }
-        match elsewhere.carry_out(&writes).await {
+        match elsewhere::carry_out(elsewhere.writer(), &writes).await {
             Ok(()) => {}
             Err(failed) if failed.is_empty() => return Err(failed),
             Err(failed) => failures = failed,
@@ -176,6 +181,7 @@ async fn keep_credentials<W: World>(
         id: &there.secret(),
         labels: there.labels(),
         reconciler: RECONCILER,
+        failing: Kind::Deployment,
     };
     let (renew_at, write) = reached.token(on, &account, kept).await?;
     match on.carry_out(write.into_iter().collect()).await {
@@ -196,7 +202,7 @@ async fn clean(elsewhere: &Elsewhere, there: &There) -> Result<Outcome, String> 
     let mut works = None;
     for _ in 0..MOST_STEPS {
         let shared = there.ids().filter(is_shared);
-        let stored = elsewhere.stored(&KINDS_THERE, label, shared).await;
+        let stored = stored(elsewhere.writer(), kinds(), label, shared).await;
         let stored = stored.map_err(said)?;
         let (writes, waits_for) = there.clean(&stored, works.as_ref(), has_others, now());
         if writes.is_empty() && works.is_none() {
@@ -206,7 +212,7 @@ async fn clean(elsewhere: &Elsewhere, there: &There) -> Result<Outcome, String> 
         if writes.is_empty() {
             return Ok(waits_for.map_or(Outcome::Done, Outcome::WaitsFor));
         }
-        match elsewhere.carry_out(&writes).await {
+        match elsewhere::carry_out(elsewhere.writer(), &writes).await {
             Ok(()) => {}
             Err(failures) if failures.is_empty() => break,
             Err(failures) => return Ok(Outcome::Failed(failures)),

@@ -3,21 +3,35 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
 use std::sync::Arc;
+use std::time::Duration;
 
 use berth_api::Now;
 use berth_api::operator::ClusterManager;
 use berth_api::plan::{Plan, Write};
 use berth_operator_core::hub::{
-    Facts, RECONCILER, Renderer, Settings, asked_for, can_have_a_hub, decide, report_failures,
+    Facts, Hosting, RECONCILER, Renderer, Settings, asked_for, can_have_a_hub, choice, decide,
+    is_hosted, labels_of, report_failures, unreachable,
 };
 use berth_operator_core::objects::{self, Id, Stored};
 use berth_operator_core::{Decision, Failure, PULL_SECRET, age};
 use berth_reconcile::queue::Next;
-use berth_reconcile::{Handle, Lane, Meta, Report, Wake, WatchError, World};
+use berth_reconcile::{Handle, Lane, Meta, Report, Wake, WatchError, World, now};
+use serde_json::{Map, Value};
 
+use super::hosted::run;
 use super::kinds::{CONTROL_PLANE, Fact, Kind};
+use crate::seen::Seen;
 use crate::settle::{Installs, id, kind_of, settle};
 use crate::sight::Sight;
+
+/// What is worked on.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Key {
+    /// What a ClusterManager asks for on this cluster.
+    Here(String),
+    /// What it asks for on another one.
+    Elsewhere(String),
+}
 
 /// What the operator knows of the hub.
 pub(super) struct Operator {
@@ -29,6 +43,8 @@ pub(super) struct Operator {
     stored: BTreeMap<Id, Stored>,
     nodes: [BTreeSet<String>; CONTROL_PLANE.len()],
     sight: Sight<Kind>,
+    /// What was seen of hubs that are other clusters: the generation of the ClusterManager then.
+    hosted: BTreeMap<String, Seen<Option<i64>, ()>>,
 }
 
 // === impl Operator ===
@@ -43,6 +59,7 @@ impl Operator {
             stored: BTreeMap::new(),
             nodes: Default::default(),
             sight: Sight::new(),
+            hosted: BTreeMap::new(),
         }
     }
 
@@ -66,11 +83,97 @@ impl Operator {
             stored: &self.stored,
             settings: &self.settings,
             failures,
+            hosted: None,
         })
     }
 
+    /// Returns whether the hub of a ClusterManager is another cluster, once everything has been seen that decides.
+    pub(super) fn is_hosted(&self, name: &str) -> bool {
+        let manager = self.managers.get(name);
+        self.is_ready() && manager.is_some_and(|it| is_hosted(it, &self.stored))
+    }
+
+    /// What decides about a ClusterManager whose hub is another cluster.
+    fn facts_hosted<'a>(
+        &'a self,
+        name: &str,
+        stored: &'a BTreeMap<Id, Stored>,
+        has_credentials: bool,
+        failures: &'a [Failure],
+    ) -> Option<Facts<'a>> {
+        let facts = self.facts(name, self.known_nodes(), failures)?;
+        Some(Facts {
+            elder: None,
+            stored,
+            hosted: Some(Hosting { has_credentials }),
+            ..facts
+        })
+    }
+
+    /// What is due, given the objects on both clusters.
+    pub(super) fn due_hosted(
+        &mut self,
+        name: &str,
+        stored: &BTreeMap<Id, Stored>,
+        has_credentials: bool,
+        failures: &[Failure],
+    ) -> Decision {
+        let mut renderer = mem::take(&mut self.renderer);
+        let facts = self.facts_hosted(name, stored, has_credentials, failures);
+        let decision = facts.map(|it| decide(&it, &mut renderer, now()));
+        self.renderer = renderer;
+        decision.unwrap_or_default()
+    }
+
+    /// The names of the objects that it asks for.
+    pub(super) fn asked_hosted(&mut self, name: &str) -> Vec<Id> {
+        let mut renderer = mem::take(&mut self.renderer);
+        let none = BTreeMap::new();
+        let facts = self.facts_hosted(name, &none, false, &[]);
+        let ids = facts.map(|it| asked_for(&it, &mut renderer));
+        self.renderer = renderer;
+        ids.unwrap_or_default()
+    }
+
+    /// Reports failures, when not all is known that decides.
+    pub(super) fn report_hosted(&self, name: &str, failures: &[Failure]) -> Decision {
+        let none = BTreeMap::new();
+        let facts = self.facts_hosted(name, &none, false, failures);
+        facts
+            .map(|it| report_failures(&it, now()))
+            .unwrap_or_default()
+    }
+
+    /// Reports that the hub cannot be reached.
+    pub(super) fn unreachable(&self, name: &str, why: &str) -> Decision {
+        let none = BTreeMap::new();
+        let facts = self.facts_hosted(name, &none, false, &[]);
+        facts
+            .map(|it| unreachable(&it, why, now()))
+            .unwrap_or_default()
+    }
+
+    /// The labels of what is written for a ClusterManager.
+    pub(super) fn labels(&self, name: &str) -> Map<String, Value> {
+        let manager = self.managers.get(name);
+        let choice = manager.map(|it| choice(it, 0, &self.settings));
+        let labels = choice.map(|it| labels_of(&it, name)).unwrap_or_default();
+        let labels = labels.into_iter();
+        labels.map(|(label, value)| (label, value.into())).collect()
+    }
+
+    /// Notes that a hub was looked at, and returns when to look again.
+    pub(super) fn looked(&mut self, name: &str, is_complete: bool) -> Duration {
+        let manager = self.managers.get(name);
+        let generation = manager.and_then(|it| it.metadata.generation);
+        let before = self.hosted.remove(name);
+        let (seen, wait) = Seen::after(before, generation, (), is_complete);
+        self.hosted.insert(name.to_owned(), seen);
+        wait
+    }
+
     fn wake(&self, wakes: &mut Wake<Self>) {
-        wakes.extend(self.managers.keys().cloned());
+        wakes.extend(self.all());
     }
 }
 
@@ -136,10 +239,20 @@ impl Installs for Operator {
 
 impl World for Operator {
     type Kind = Kind;
-    type Key = String;
+    type Key = Key;
     type Fact = Fact;
 
-    const LANES: &'static [Lane] = &[Lane::new(RECONCILER, 1)];
+    const LANES: &'static [Lane] = &[
+        Lane::new(RECONCILER, 1),
+        Lane::new("clustermanager-hosted", 4),
+    ];
+
+    fn lane(key: &Key) -> usize {
+        match key {
+            Key::Here(_) => 0,
+            Key::Elsewhere(_) => 1,
+        }
+    }
 
     fn apply(&mut self, kind: Kind, it: &Meta, fact: Fact, _: Report, wakes: &mut Wake<Self>) {
         match (kind, fact) {
@@ -174,6 +287,7 @@ impl World for Operator {
             Kind::Manager => {
                 self.unreadable.remove(name);
                 self.managers.remove(name);
+                self.hosted.remove(name);
             }
             Kind::Node(place) => {
                 if let Some(nodes) = self.nodes.get_mut(place) {
@@ -236,12 +350,14 @@ impl World for Operator {
         }
     }
 
-    fn all(&self) -> Vec<String> {
-        self.managers.keys().cloned().collect()
+    fn all(&self) -> Vec<Key> {
+        let names = self.managers.keys();
+        let keys = names.flat_map(|it| [Key::Here, Key::Elsewhere].map(|key| key(it.clone())));
+        keys.collect()
     }
 
     /// What failed is part of the decision: see [`World::reconcile`].
-    fn decide(&self, _: &String, _: Now) -> Plan {
+    fn decide(&self, _: &Key, _: Now) -> Plan {
         Plan::default()
     }
 
@@ -255,8 +371,12 @@ impl World for Operator {
         })
     }
 
-    async fn reconcile(on: &Handle<Self>, name: &String) -> Next {
-        settle(on, name).await
+    async fn reconcile(on: &Handle<Self>, key: &Key) -> Next {
+        match key {
+            Key::Here(name) if on.world().is_hosted(name) => Next::SETTLED,
+            Key::Here(name) => settle(on, name).await,
+            Key::Elsewhere(name) => run(on, name).await,
+        }
     }
 
     fn unprimed(&self) -> Vec<&'static str> {

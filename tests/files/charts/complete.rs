@@ -13,7 +13,7 @@ use crate::manifests::files::in_repository;
 const OF_OPERATOR: &str = "no release of a chart: an object says what is installed";
 
 /// Manifests that are no copies in a chart, and why.
-const NO_COPIES: [(&str, &str); 24] = [
+const NO_COPIES: [(&str, &str); 26] = [
     (
         "crds/operator/operator.open-cluster-management.io_clustermanagers.yaml",
         OF_OPERATOR,
@@ -55,6 +55,14 @@ const NO_COPIES: [(&str, &str); 24] = [
     (
         "overlays/replace-ocm-work/cluster-role.yaml",
         "for a hub of OCM's operator",
+    ),
+    (
+        "operator/hosted/hosting/role.yaml",
+        "for the namespace of each hub that is another cluster",
+    ),
+    (
+        "operator/hosted/hub/tokens.yaml",
+        "for a hub that runs nothing",
     ),
     (
         "placement/debug/role.yaml",

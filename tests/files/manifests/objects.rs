@@ -49,6 +49,8 @@ fn every_file_is_in_a_kustomization() {
         "manifests/bootstrap",
         "manifests/operator",
         "manifests/operator/klusterlet",
+        "manifests/operator/hosted/hosting",
+        "manifests/operator/hosted/hub",
         "manifests/agent",
         "manifests/agent-monitoring",
         "manifests/overlays/placement-apart",

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use berth_api::operator::{
-    BindConfiguration, ClusterManager, ClusterManagerMode, FeatureGate, FeatureGateMode,
+    BindConfiguration, ClusterManager, FeatureGate, FeatureGateMode, HostedWebhookConfiguration,
     RegistrationAuthType, WorkDriver,
 };
 use berth_manifests::values::HubValues;
 use serde_json::Value;
 
+use super::place::{Hosted, PORT, is_elsewhere};
 use crate::pull::{PullSecret, pulled_with};
 use crate::spec::{Gate, Ignored, TlsProfile, as_map, image, labels, resources};
 
@@ -42,6 +43,8 @@ pub struct Choice {
     pub resources: Option<Value>,
     /// The credentials of the registry, for the pods.
     pub pull: Option<PullSecret>,
+    /// Where the components run, if the hub is another cluster.
+    pub hosted: Option<Hosted>,
     /// What is ignored.
     pub ignored: Ignored,
 }
@@ -279,7 +282,8 @@ impl Choice {
             let what = "spec.serverConfiguration: Berth has no gRPC server";
             self.ignored.unsupported.push(what.to_owned());
         }
-        if spec.deploy_option.mode != ClusterManagerMode::Default {
+        if is_elsewhere(manager) {
+            self.hosted(manager);
             return;
         }
         let servers = spec.deploy_option.default.as_ref();
@@ -288,13 +292,44 @@ impl Choice {
             self.ports = ports(bind);
         }
     }
+
+    /// Where the components run of a hub that is another cluster.
+    fn hosted(&mut self, manager: &ClusterManager) {
+        let servers = manager
+            .spec
+            .deploy_option
+            .hosted
+            .clone()
+            .unwrap_or_default();
+        let gate = servers
+            .registration_webhook_configuration
+            .unwrap_or_default();
+        let place =
+            |it: &HostedWebhookConfiguration| (it.address.clone(), port(it.port).unwrap_or(PORT));
+        let (address, number) = place(&gate);
+        if let Some(bind) = &gate.bind_configuration {
+            self.ports = ports(bind);
+        }
+        let of_works = servers.work_webhook_configuration;
+        if of_works.is_some_and(|it| place(&it) != (address.clone(), number)) {
+            let what = "spec.deployOption.hosted.workWebhookConfiguration: works are checked by the gate, at registrationWebhookConfiguration";
+            self.ignored.unsupported.push(what.to_owned());
+        }
+        self.hosted = Some(Hosted {
+            namespace: manager.metadata.name.clone().unwrap_or_default(),
+            address,
+            port: number,
+        });
+    }
+}
+
+/// A port, if it is one.
+fn port(it: Option<i32>) -> Option<u16> {
+    u16::try_from(it?).ok().filter(|it| *it > 0)
 }
 
 fn ports(bind: &BindConfiguration) -> Ports {
-    let port = |it: Option<i32>, preset: u16| {
-        let port = u16::try_from(it?).ok().filter(|it| *it > 0)?;
-        (port != preset).then_some(port)
-    };
+    let port = |it: Option<i32>, preset: u16| port(it).filter(|it| *it != preset);
     Ports {
         webhook: port(bind.port, 9443),
         health: port(bind.health_probe_port, 8000),
@@ -303,8 +338,9 @@ fn ports(bind: &BindConfiguration) -> Ports {
     }
 }
 
-/// The labels that are copied, with the one that says who made an object.
-pub(super) fn labels_of(choice: &Choice, name: &str) -> BTreeMap<String, String> {
+/// The labels of what is written for the ClusterManager of this name: those that are copied, and the one that says who made it.
+#[must_use]
+pub fn labels_of(choice: &Choice, name: &str) -> BTreeMap<String, String> {
     let mut labels = choice.values.common_labels.clone();
     labels.insert(crate::names::CREATED_BY.to_owned(), name.to_owned());
     labels

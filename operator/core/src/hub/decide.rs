@@ -5,15 +5,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use berth_api::Now;
 use berth_api::operator::{ClusterManager, ClusterManagerMode};
 use berth_api::plan::Write;
-use serde_json::Value;
+use berth_manifests::HUB_NAMESPACE;
+use serde_json::{Value, json};
 
 use super::choice::{Choice, Settings, choice};
 use super::definitions::{bundle, converts_elsewhere, definition, with_bundle};
+use super::hosted::{Hosting, rival};
+use super::place::{HUB_KUBECONFIG, is_elsewhere, namespace, was_elsewhere};
 use super::render::{Objects, Renderer};
 use super::status::{Applied, Report, status};
 use super::{RECONCILED, RECONCILER, removal};
 use crate::decision::{Decision, Failure, Subject, are_rolled_out};
-use crate::names::CLUSTER_MANAGER_FINALIZER;
+use crate::names::{CLUSTER_MANAGER_FINALIZER, RUNS_ELSEWHERE};
 use crate::objects::{Id, Kind, Stored};
 use crate::pull::is_copy;
 
@@ -35,6 +38,8 @@ pub struct Facts<'a> {
     pub settings: &'a Settings,
     /// The writes of the last decision that failed.
     pub failures: &'a [Failure],
+    /// Of a hub that is another cluster. Then the objects are those of both.
+    pub hosted: Option<Hosting>,
 }
 
 /// Decides what is due.
@@ -52,7 +57,7 @@ fn decide_now(facts: &Facts<'_>, renderer: &mut Renderer, now: Now) -> Decision 
     let refusal = own_refusal(manager);
     if subject.is_deleting() {
         return match refusal {
-            // OCM's operator installed it elsewhere, and has to clean up there.
+            // Another operator installed it, wherever, and has to clean up there.
             Some(refusal @ Applied::ModeNotSupported(_))
                 if subject.has_finalizer(CLUSTER_MANAGER_FINALIZER) =>
             {
@@ -61,8 +66,22 @@ fn decide_now(facts: &Facts<'_>, renderer: &mut Renderer, now: Now) -> Decision 
             _ => removal::decide(facts, now),
         };
     }
-    if let Some(refusal) = refusal.or(facts.elder.map(Applied::AnotherExists)) {
+    let rival = facts
+        .hosted
+        .and_then(|_| rival(subject.name(), facts.stored));
+    let refusal = refusal
+        .or(changed_mode(facts))
+        .or(facts.elder.map(Applied::AnotherExists))
+        .or(rival.map(Applied::AnotherHasTheHub));
+    if let Some(refusal) = refusal {
         return report(facts, refusal, None, now);
+    }
+    if facts.hosted.is_some() && !was_elsewhere(manager) {
+        // Both at once: who has the finalizer alone got it from OCM's operator, which may have written something there.
+        let metadata = json!({
+            "finalizers": subject.held(CLUSTER_MANAGER_FINALIZER), "annotations": {RUNS_ELSEWHERE: "true"},
+        });
+        return subject.patch(None, json!({"metadata": metadata}));
     }
     if !subject.has_finalizer(CLUSTER_MANAGER_FINALIZER) {
         return subject.hold(CLUSTER_MANAGER_FINALIZER);
@@ -96,14 +115,66 @@ fn own_refusal(manager: &ClusterManager) -> Option<Applied<'_>> {
     if name_of(manager).len() > LONGEST_NAME {
         return Some(Applied::NameTooLong(LONGEST_NAME));
     }
-    let mode = &manager.spec.deploy_option.mode;
-    (*mode != ClusterManagerMode::Default).then(|| Applied::ModeNotSupported(mode.as_str()))
+    let option = &manager.spec.deploy_option;
+    match &option.mode {
+        ClusterManagerMode::Default => None,
+        ClusterManagerMode::Hosted => {
+            let name = name_of(manager);
+            let is_of_kubernetes = |prefix| name.starts_with(prefix);
+            let is_taken = ["default", "open-cluster-management", HUB_NAMESPACE].contains(&name)
+                || ["kube-", "openshift"].into_iter().any(is_of_kubernetes);
+            let servers = option.hosted.as_ref();
+            let gate = servers.and_then(|it| it.registration_webhook_configuration.as_ref());
+            let has_address = gate.is_some_and(|it| !it.address.is_empty());
+            if is_taken {
+                Some(Applied::NameReserved(name))
+            } else {
+                (!has_address).then_some(Applied::NoAddress)
+            }
+        }
+        other => Some(Applied::ModeNotSupported(other.as_str())),
+    }
 }
 
-/// Returns whether a ClusterManager can have a hub: of those that can, the oldest has it.
+/// Why nothing is done for a ClusterManager whose mode was changed: what it had is not moved.
+fn changed_mode<'a>(facts: &Facts<'a>) -> Option<Applied<'a>> {
+    let is_hosted = facts.manager.spec.deploy_option.mode == ClusterManagerMode::Hosted;
+    let before = match facts.hosted {
+        Some(_) if !is_hosted => ClusterManagerMode::Hosted,
+        None if is_hosted => ClusterManagerMode::Default,
+        _ => return None,
+    };
+    Some(Applied::ModeChanged(before))
+}
+
+/// Reports that the hub cannot be reached.
+#[must_use]
+pub fn unreachable(facts: &Facts<'_>, why: &str, now: Now) -> Decision {
+    let subject = subject(facts.manager);
+    if !subject.is_deleting() {
+        let refusal = own_refusal(facts.manager).or(changed_mode(facts));
+        return report(
+            facts,
+            refusal.unwrap_or(Applied::Unreachable(why)),
+            None,
+            now,
+        );
+    }
+    if !subject.has_finalizer(CLUSTER_MANAGER_FINALIZER) {
+        // Nothing was written there.
+        return Decision::default();
+    }
+    let what = format!(
+        "the hub: {why}. Put a kubeconfig that works into the Secret {}/{HUB_KUBECONFIG}, or take the finalizer {CLUSTER_MANAGER_FINALIZER} away to leave what is there",
+        subject.name()
+    );
+    report(facts, Applied::Removing(&what), None, now)
+}
+
+/// Returns whether a ClusterManager can have this cluster as its hub: of those that can, the oldest has it.
 #[must_use]
 pub fn can_have_a_hub(manager: &ClusterManager) -> bool {
-    own_refusal(manager).is_none()
+    own_refusal(manager).is_none() && !is_elsewhere(manager)
 }
 
 /// The names of the objects that a ClusterManager asks for.
@@ -149,7 +220,8 @@ fn wanted(
     let services = objects.foundation.iter_mut();
     for service in services.filter(|it| it["kind"] == "Service" && !is_rolled_out) {
         let stored = Id::of(service).and_then(|id| facts.stored.get(&id));
-        if let Some(ports) = stored.map(|it| it.object()["spec"]["ports"].take()) {
+        let ports = stored.map(|it| it.object()["spec"]["ports"].take());
+        if let Some(ports) = ports.filter(|it| !it.is_null()) {
             service["spec"]["ports"] = ports;
         }
     }
@@ -162,11 +234,12 @@ fn wanted(
 
 pub(super) fn deployment<'a>(
     stored: &'a BTreeMap<Id, Stored>,
+    namespace: &str,
     name: &str,
 ) -> Option<(&'a Id, &'a Stored)> {
     stored.get_key_value(&Id {
         kind: Kind::Deployment,
-        namespace: berth_manifests::HUB_NAMESPACE.to_owned(),
+        namespace: namespace.to_owned(),
         name: name.to_owned(),
     })
 }
@@ -178,11 +251,14 @@ fn due(facts: &Facts<'_>, objects: &Objects, is_ready: bool, now: Now) -> Vec<Wr
     let namespaces: Vec<_> = objects.foundation.iter().filter(is_namespace).collect();
     let definitions = objects.definitions.iter().collect();
     let (foundation, workloads) = (&objects.foundation, &objects.workloads);
+    // Elsewhere the pods would wait for the credentials of their accounts.
+    let can_run = facts.hosted.is_none_or(|it| it.has_credentials);
+    let workloads = workloads.iter().filter(|_| can_run);
     for step in [
         definitions,
         namespaces,
         foundation.iter().collect(),
-        workloads.iter().collect(),
+        workloads.collect(),
     ] {
         let writes = subject.due(facts.stored, step);
         if !writes.is_empty() {
@@ -240,6 +316,7 @@ pub(super) fn report(
 ) -> Decision {
     let report = Report {
         applied,
+        namespace: namespace(facts.manager),
         choice: choice.map(|(choice, _)| choice),
         objects: choice.map(|(_, objects)| objects),
         stored: facts.stored,

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::choice::{Choice, Ports, labels_of};
+use super::hosted::host;
 use crate::deployments::{container, rename, without_mount};
 use crate::objects::Id;
 use crate::versions::annotate;
@@ -92,7 +93,14 @@ fn render(choice: &Choice, name: &str, version: &str) -> Objects {
             without_mount(object);
         }
     }
-    let copy = choice.pull.as_ref().and_then(|it| it.copy(HUB_NAMESPACE));
+    let place = choice
+        .hosted
+        .as_ref()
+        .map_or(HUB_NAMESPACE, |it| &it.namespace);
+    let copy = choice.pull.as_ref().and_then(|it| it.copy(place));
+    if let Some(hosted) = &choice.hosted {
+        host(&mut objects, hosted);
+    }
     objects.foundation.extend(copy);
     for definition in &mut objects.definitions {
         annotate(definition, version);

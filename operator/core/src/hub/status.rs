@@ -3,19 +3,19 @@
 use std::collections::BTreeMap;
 
 use berth_api::conditions::{FALSE, TRUE};
-use berth_api::operator::{ClusterManager, ClusterManagerStatus};
+use berth_api::operator::{ClusterManager, ClusterManagerMode, ClusterManagerStatus};
 use berth_api::{Now, conditions};
 use berth_manifests::HUB_NAMESPACE;
 
 use super::choice::Choice;
 use super::decide::{deployment, name_of};
-use super::render::{Objects, deployments};
+use super::render::{GATE, Objects, deployments};
 use crate::decision::Failure;
 use crate::objects::{Id, Kind, Stored};
 use crate::said::{Said, generation, ignored, related, set, shown};
 
 /// What became of the objects.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Applied<'a> {
     /// They are as they should be.
     Done,
@@ -27,14 +27,26 @@ pub(super) enum Applied<'a> {
     NameTooLong(usize),
     /// Its mode is not supported.
     ModeNotSupported(&'a str),
+    /// Its mode was this one, and cannot be changed.
+    ModeChanged(ClusterManagerMode),
+    /// The namespace of its name is that of something else.
+    NameReserved(&'a str),
+    /// Nobody says where the hub reaches the gate.
+    NoAddress,
+    /// The hub, which is another cluster, cannot be reached.
+    Unreachable(&'a str),
+    /// Another ClusterManager wrote what is on the hub, which is another cluster.
+    AnotherHasTheHub(&'a str),
     /// It is being removed, and waits for this.
     Removing(&'a str),
 }
 
 /// What a status says.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Report<'a> {
     pub(super) applied: Applied<'a>,
+    /// Of the Deployments.
+    pub(super) namespace: &'a str,
     pub(super) choice: Option<&'a Choice>,
     pub(super) objects: Option<&'a Objects>,
     pub(super) stored: &'a BTreeMap<Id, Stored>,
@@ -48,13 +60,13 @@ pub(super) fn status(
 ) -> ClusterManagerStatus {
     let mut status = manager.status.clone().unwrap_or_default();
     let name = name_of(manager);
-    let mut said = vec![applied(report.applied)];
+    let mut said = vec![applied(&report.applied, report.namespace != HUB_NAMESPACE)];
     if let Some(choice) = report.choice {
         said.extend(ignored(&choice.ignored));
         said.push(progressing(name, report));
         let [controller, gate] = deployments(name);
-        said.push(registration(&[&controller, &gate], report.stored));
-        said.push(placement(&controller, report.stored));
+        said.push(registration(&[&controller, &gate], report));
+        said.push(placement(&controller, report));
     }
     set(
         &mut status.conditions,
@@ -62,12 +74,12 @@ pub(super) fn status(
         manager.metadata.generation,
         now,
     );
-    if let (Applied::Done, Some(objects)) = (report.applied, report.objects) {
+    if let (Applied::Done, Some(objects)) = (&report.applied, report.objects) {
         status.observed_generation = manager.metadata.generation;
         let written = objects.ids().filter(|id| report.stored.contains_key(id));
         status.related_resources = written.map(related).collect();
         let generations = deployments(name).into_iter().filter_map(|name| {
-            let (id, stored) = deployment(report.stored, &name)?;
+            let (id, stored) = deployment(report.stored, report.namespace, &name)?;
             Some(generation(id, stored.generation))
         });
         status.generations = generations.collect();
@@ -75,7 +87,7 @@ pub(super) fn status(
     status
 }
 
-fn applied(applied: Applied<'_>) -> Said<'static> {
+fn applied(applied: &Applied<'_>, is_hosted: bool) -> Said<'static> {
     const APPLIED: &str = conditions::operator::APPLIED;
     let failed = |reason, message| (APPLIED, FALSE, reason, message);
     match applied {
@@ -85,7 +97,7 @@ fn applied(applied: Applied<'_>) -> Said<'static> {
             "ClusterManagerApplied",
             "Components of cluster manager are applied".to_owned(),
         ),
-        Applied::Failed(failures) => failed(reason(failures), shown(failures)),
+        Applied::Failed(failures) => failed(reason(failures, is_hosted), shown(failures)),
         Applied::AnotherExists(name) => failed(
             "AnotherClusterManager",
             format!(
@@ -101,7 +113,34 @@ fn applied(applied: Applied<'_>) -> Said<'static> {
         Applied::ModeNotSupported(mode) => failed(
             "ModeNotSupported",
             format!(
-                "spec.deployOption.mode {mode} is not supported: the hub's components run on the hub only (Default)"
+                "spec.deployOption.mode {mode} is not supported: set Default or Hosted"
+            ),
+        ),
+        Applied::ModeChanged(before) => {
+            let before = before.as_str();
+            failed(
+                "ModeChanged",
+                format!(
+                    "the hub was installed with spec.deployOption.mode {before}, which cannot be changed: set {before} again, or delete the ClusterManager and create it anew"
+                ),
+            )
+        }
+        Applied::NameReserved(name) => failed(
+            "NameReserved",
+            format!(
+                "in mode Hosted the components run in the namespace of the ClusterManager's name, and {name} is that of something else: create one with another name"
+            ),
+        ),
+        Applied::NoAddress => failed(
+            "AddressMissing",
+            "spec.deployOption.hosted.registrationWebhookConfiguration.address is not set: it says where the API server of the hub reaches the gate"
+                .to_owned(),
+        ),
+        Applied::Unreachable(why) => failed("HubUnreachable", (*why).to_owned()),
+        Applied::AnotherHasTheHub(name) => failed(
+            "AnotherClusterManager",
+            format!(
+                "on the hub, Service {HUB_NAMESPACE}/{GATE} is that of a ClusterManager {name}: delete one of the two; if that one is gone, delete the Service"
             ),
         ),
         Applied::Removing(what) => failed(
@@ -112,8 +151,9 @@ fn applied(applied: Applied<'_>) -> Said<'static> {
 }
 
 /// OCM's reasons, by what failed.
-fn reason(failures: &[Failure]) -> &'static str {
+fn reason(failures: &[Failure], is_hosted: bool) -> &'static str {
     match failures.first().map(|it| it.kind) {
+        Some(Kind::Secret) if is_hosted => "ServiceAccountSyncFailed",
         Some(Kind::Definition) => "CRDApplyFailed",
         Some(Kind::Deployment) => "RuntimeResourceApplyFailed",
         Some(Kind::MutatingWebhooks | Kind::ValidatingWebhooks) => "WebhookApplyFailed",
@@ -126,7 +166,9 @@ fn progressing(name: &str, report: &Report<'_>) -> Said<'static> {
     const TYPE: &str = conditions::operator::PROGRESSING;
     let rolling = deployments(name).into_iter();
     let rolling: Vec<_> = rolling
-        .filter(|it| deployment(stored, it).is_none_or(|(_, it)| !it.rollout.is_done()))
+        .filter(|it| {
+            deployment(stored, report.namespace, it).is_none_or(|(_, it)| !it.rollout.is_done())
+        })
         .collect();
     let is_guarded = report.objects.is_none_or(|it| {
         let mut guards = it.guards.iter().filter_map(Id::of);
@@ -153,9 +195,10 @@ fn progressing(name: &str, report: &Report<'_>) -> Said<'static> {
     (TYPE, TRUE, "ClusterManagerDeploymentRolling", message)
 }
 
-fn registration(names: &[&str], stored: &BTreeMap<Id, Stored>) -> Said<'static> {
-    let unavailable = names.iter().find_map(|it| unavailable(it, stored));
+fn registration(names: &[&str], report: &Report<'_>) -> Said<'static> {
+    let unavailable = names.iter().find_map(|it| unavailable(it, report));
     said(
+        report.namespace,
         conditions::operator::HUB_REGISTRATION_DEGRADED,
         unavailable,
         [
@@ -169,10 +212,11 @@ fn registration(names: &[&str], stored: &BTreeMap<Id, Stored>) -> Said<'static> 
 }
 
 /// Placement is a part of the controller.
-fn placement(name: &str, stored: &BTreeMap<Id, Stored>) -> Said<'static> {
+fn placement(name: &str, report: &Report<'_>) -> Said<'static> {
     said(
+        report.namespace,
         conditions::operator::HUB_PLACEMENT_DEGRADED,
-        unavailable(name, stored),
+        unavailable(name, report),
         [
             "GetPlacementDeploymentFailed",
             "UnavailablePlacementPod",
@@ -186,8 +230,8 @@ fn placement(name: &str, stored: &BTreeMap<Id, Stored>) -> Said<'static> {
 /// A Deployment that does not run as it should: its name, and how many replicas are missing, or `None` if all of it is.
 type Unavailable = (String, Option<i64>);
 
-fn unavailable(name: &str, stored: &BTreeMap<Id, Stored>) -> Option<Unavailable> {
-    let Some((_, deployment)) = deployment(stored, name) else {
+fn unavailable(name: &str, report: &Report<'_>) -> Option<Unavailable> {
+    let Some((_, deployment)) = deployment(report.stored, report.namespace, name) else {
         return Some((name.to_owned(), None));
     };
     let missing = deployment.rollout.replicas - deployment.rollout.available;
@@ -195,6 +239,7 @@ fn unavailable(name: &str, stored: &BTreeMap<Id, Stored>) -> Option<Unavailable>
 }
 
 fn said(
+    namespace: &str,
     type_: &'static str,
     unavailable: Option<Unavailable>,
     [absent, missing, functional]: [&'static str; 3],
@@ -208,7 +253,7 @@ fn said(
             TRUE,
             absent,
             format!(
-                "Failed to get {component} deployment {HUB_NAMESPACE:?} {name:?}: it does not exist"
+                "Failed to get {component} deployment {namespace:?} {name:?}: it does not exist"
             ),
         ),
         Some((name, Some(count))) => (
@@ -216,8 +261,19 @@ fn said(
             TRUE,
             missing,
             format!(
-                "{count} of requested instances are unavailable of {component} deployment {HUB_NAMESPACE:?} {name:?}"
+                "{count} of requested instances are unavailable of {component} deployment {namespace:?} {name:?}"
             ),
         ),
     }
+}
+
+/// Returns whether the components of a ClusterManager whose hub is another cluster run, and guard the hub.
+#[must_use]
+pub fn is_complete(name: &str, stored: &BTreeMap<Id, Stored>) -> bool {
+    let own = || (stored.iter()).filter(|(_, it)| it.created_by.as_deref() == Some(name));
+    let runs = |it: String| {
+        let found = deployment(stored, name, &it);
+        found.is_some_and(|(_, it)| it.rollout.is_done())
+    };
+    deployments(name).into_iter().all(runs) && own().any(|(id, _)| id.kind.is_guard())
 }

@@ -1,6 +1,7 @@
 //! Plays: a ClusterManager, and a store that carries out what is decided.
 
 mod choices;
+mod hosted;
 mod installing;
 mod removing;
 mod taking_over;
@@ -42,6 +43,13 @@ pub(super) fn settings() -> Settings {
     }
 }
 
+fn now() -> Now {
+    Now {
+        wall: "2026-01-01T00:00:00Z".parse().unwrap(),
+        instant: Instant::now(),
+    }
+}
+
 /// A ClusterManager, and a hub.
 struct Play {
     played: Played,
@@ -51,6 +59,7 @@ struct Play {
     renderer: RefCell<Renderer>,
     /// Objects without the label have been looked up.
     is_looked_up: bool,
+    hosted: Option<Hosting>,
 }
 
 impl Play {
@@ -67,6 +76,7 @@ impl Play {
             failures: Vec::new(),
             renderer: RefCell::new(RENDERER.clone()),
             is_looked_up: false,
+            hosted: None,
         }
     }
 
@@ -74,8 +84,8 @@ impl Play {
         serde_json::from_value(self.played.object.clone()).unwrap()
     }
 
-    fn decide(&self) -> Decision {
-        let stored: BTreeMap<Id, Stored> = (self.store.iter())
+    fn known(&self) -> BTreeMap<Id, Stored> {
+        (self.store.iter())
             .map(|(id, it)| {
                 (
                     id.clone(),
@@ -85,7 +95,11 @@ impl Play {
             .filter(|(id, it)| {
                 self.is_looked_up || it.created_by.is_some() || id.kind == Kind::Secret
             })
-            .collect();
+            .collect()
+    }
+
+    fn decide(&self) -> Decision {
+        let stored = self.known();
         let manager = self.manager();
         let facts = Facts {
             manager: &manager,
@@ -94,16 +108,9 @@ impl Play {
             stored: &stored,
             settings: &self.settings,
             failures: &self.failures,
+            hosted: self.hosted,
         };
-        let wall = "2026-01-01T00:00:00Z".parse().unwrap();
-        decide(
-            &facts,
-            &mut self.renderer.borrow_mut(),
-            Now {
-                wall,
-                instant: Instant::now(),
-            },
-        )
+        decide(&facts, &mut self.renderer.borrow_mut(), now())
     }
 
     /// Carries out what is decided until nothing is due. Returns the writes, step by step.

@@ -236,7 +236,7 @@ fn what_fails_is_reported_and_tried_again() {
 
 #[test]
 fn a_hub_that_cannot_be_is_refused_by_name() {
-    let mut play = Play::new(json!({"deployOption": {"mode": "Hosted"}}));
+    let mut play = Play::new(json!({"deployOption": {"mode": "Another"}}));
     play.settle();
     assert_eq!(play.said("Applied"), pair("False", "ModeNotSupported"));
     assert!(play.store.is_empty());
@@ -257,6 +257,7 @@ fn a_hub_that_cannot_be_is_refused_by_name() {
         stored: &stored,
         settings: &play.settings,
         failures: &[],
+        hosted: None,
     };
     let now = Now {
         wall: "2026-01-01T00:00:00Z".parse().unwrap(),

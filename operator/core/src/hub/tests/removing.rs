@@ -120,7 +120,7 @@ fn it_says_what_it_waits_for() {
 
 #[test]
 fn a_hub_that_runs_elsewhere_is_left_to_the_operator_that_installed_it() {
-    let mut play = Play::new(json!({"deployOption": {"mode": "Hosted"}}));
+    let mut play = Play::new(json!({"deployOption": {"mode": "Another"}}));
     play.object["metadata"]["finalizers"] = json!([crate::names::CLUSTER_MANAGER_FINALIZER]);
     deleted(&mut play);
     play.settle();

@@ -1,0 +1,194 @@
+//! Hubs that are other clusters. Nothing is watched there, nor in the namespaces of their components here: both are looked at from time to time.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use berth_api::plan::Write;
+use berth_manifests::HUB_NAMESPACE;
+use berth_operator_core::hub::{
+    HUB_KUBECONFIG, KINDS_HERE, RECONCILER, TOKEN_FILE, accounts, is_complete, is_here,
+    kinds_there, secret_of, secrets,
+};
+use berth_operator_core::names::CREATED_BY;
+use berth_operator_core::objects::{Id, Kind, Stored};
+use berth_operator_core::{Account, Decision, Failure};
+use berth_reconcile::queue::Next;
+use berth_reconcile::{Handle, WriteOutcome, now};
+use jiff::Timestamp;
+use tokio::time::timeout;
+
+use super::world::Operator;
+use crate::elsewhere::{carry_out, stored};
+use crate::reach::{Kept, Reached, reach};
+use crate::settle::id;
+
+/// Upper bound on the steps of a look: each of the parts is taken over, then written.
+const MOST_STEPS: usize = 32;
+
+/// The longest time for all of a look. It goes on where it was.
+const LONGEST: Duration = Duration::from_secs(120);
+
+/// The longest time until the next look: at a hub that is as it should be, as OCM's operator does, and at one that is not.
+const AT_REST: Duration = Duration::from_secs(180);
+const WHILE_IT_IS_NOT: Duration = Duration::from_secs(60);
+
+/// The shortest wait for a token that is to be renewed.
+const SOON: Duration = Duration::from_secs(10);
+
+/// What was found.
+#[derive(Default)]
+struct Looked {
+    /// The hub is as it should be, and its components run.
+    is_complete: bool,
+    /// When the next token is due.
+    renew_at: Option<Timestamp>,
+    /// When to look again at the latest.
+    again: Option<Duration>,
+}
+
+/// Makes a hub that is another cluster as its ClusterManager says.
+pub(super) async fn run(on: &Handle<Operator>, name: &str) -> Next {
+    if !on.world().is_hosted(name) {
+        return Next::SETTLED;
+    }
+    let looked = match timeout(LONGEST, look(on, name)).await {
+        Ok(looked) => looked,
+        Err(_) => {
+            let why = format!("it takes more than {} seconds", LONGEST.as_secs());
+            say(on, name, &why).await
+        }
+    };
+    let wait = on.world().looked(name, looked.is_complete);
+    let at_most = match looked.is_complete {
+        true => AT_REST,
+        false => WHILE_IT_IS_NOT,
+    };
+    let left = looked.renew_at.map(|it| it.duration_since(now().wall));
+    let left = left.map(|it| Duration::try_from(it).unwrap_or_default().max(SOON));
+    let waits = [Some(at_most), left, looked.again].into_iter().flatten();
+    let wait = waits.fold(wait, Duration::min);
+    Next::again(Some(now().instant + wait))
+}
+
+async fn look(on: &Handle<Operator>, name: &str) -> Looked {
+    let secret = id(Kind::Secret, name, HUB_KUBECONFIG);
+    let probe = id(Kind::Definition, "", "").path();
+    let reached = match reach(on, &secret, "the hub", &probe).await {
+        Ok(reached) => reached,
+        Err(unprepared) => return say(on, name, &unprepared.why).await,
+    };
+    let mut failures = Vec::new();
+    for _ in 0..MOST_STEPS {
+        let stored = match everything(on, name, &reached).await {
+            Ok(stored) => stored,
+            Err(failure) => {
+                let decision = on.world().report_hosted(name, &[failure]);
+                return tell(on, decision).await;
+            }
+        };
+        let mut looked = Looked::default();
+        let has_credentials = match keep_tokens(on, name, &reached, &stored).await {
+            Ok(renew_at) => {
+                looked.renew_at = renew_at;
+                renew_at.is_some()
+            }
+            Err(failed) => {
+                failures.extend(failed);
+                false
+            }
+        };
+        let decision = (on.world()).due_hosted(name, &stored, has_credentials, &failures);
+        looked.again = decision.again;
+        if !decision.is_of_objects {
+            if let WriteOutcome::Written = on.carry_out(decision.writes).await {
+                // The finalizer, or what it says: more may be due.
+                continue;
+            }
+            looked.is_complete = failures.is_empty() && is_complete(name, &stored);
+            return looked;
+        }
+        let (here, there): (Vec<Write>, Vec<Write>) = (decision.writes.into_iter())
+            .partition(|it| it.target.namespace.as_deref() == Some(name));
+        for (writer, writes) in [(reached.cluster.writer(), there), (on.writer(0), here)] {
+            if let Err(failed) = carry_out(writer, &writes).await {
+                failures.extend(failed);
+            }
+        }
+    }
+    let message = "another client changes what is written".to_owned();
+    let failure = reached.failure(Kind::ClusterRole, &message);
+    let decision = on.world().report_hosted(name, &[failure]);
+    tell(on, decision).await
+}
+
+/// Has the ClusterManager say why the hub cannot be reached.
+async fn say(on: &Handle<Operator>, name: &str, why: &str) -> Looked {
+    let decision = on.world().unreachable(name, why);
+    tell(on, decision).await
+}
+
+/// Writes what the ClusterManager says.
+async fn tell(on: &Handle<Operator>, decision: Decision) -> Looked {
+    on.carry_out(decision.writes).await;
+    Looked::default()
+}
+
+/// The objects of a ClusterManager on both clusters.
+async fn everything(
+    on: &Handle<Operator>,
+    name: &str,
+    reached: &Reached,
+) -> Result<BTreeMap<Id, Stored>, Failure> {
+    let label = (CREATED_BY, name);
+    let asked = on.world().asked_hosted(name).into_iter();
+    let names = asked.chain(secrets(name));
+    let (here, there): (Vec<Id>, Vec<Id>) = names.partition(|id| is_here(id, name));
+    let kinds = KINDS_HERE.map(|kind| (kind, name));
+    let here = stored(on.writer(0), kinds, label, here);
+    let there = stored(reached.cluster.writer(), kinds_there(), label, there);
+    let (here, there) = tokio::join!(here, there);
+    let mut all = there.map_err(|error| reached.failure(Kind::ClusterRole, &error))?;
+    all.extend(here.map_err(|error| Failure {
+        kind: Kind::Deployment,
+        message: format!("the namespace {name}: {error}"),
+    })?);
+    Ok(all)
+}
+
+/// Makes the Secrets with the tokens of the accounts that there are, unless they are good. Returns when the first one is to be renewed; `None`
+/// if there is an account that has none.
+async fn keep_tokens(
+    on: &Handle<Operator>,
+    name: &str,
+    reached: &Reached,
+    stored: &BTreeMap<Id, Stored>,
+) -> Result<Option<Timestamp>, Vec<Failure>> {
+    let labels = on.world().labels(name);
+    let mut first = Some(Timestamp::MAX);
+    for account in accounts() {
+        let known = stored.get(&id(Kind::Account, HUB_NAMESPACE, account));
+        let Some(known) = known.filter(|it| !it.is_deleting()) else {
+            first = None;
+            continue;
+        };
+        let secret = id(Kind::Secret, name, &secret_of(account));
+        let kept = Kept {
+            id: &secret,
+            labels: labels.clone(),
+            reconciler: RECONCILER,
+            failing: Kind::Secret,
+        };
+        let account = Account {
+            namespace: HUB_NAMESPACE.to_owned(),
+            name: account.to_owned(),
+            uid: known.uid.clone(),
+            token_file: TOKEN_FILE,
+        };
+        let (renew_at, write) = reached.token(on, &account, kept).await?;
+        if let Some(write) = write {
+            carry_out(on.writer(0), &[write]).await?;
+        }
+        first = first.map(|it| it.min(renew_at));
+    }
+    Ok(first)
+}
