@@ -11,6 +11,7 @@ mod clustersets;
 mod columns;
 mod csrs;
 mod find;
+mod info;
 mod namespaced;
 mod operator;
 mod pending;
@@ -72,6 +73,10 @@ enum What {
     Addons(addons::Args),
     Clustermanagers(operator::ClusterManagerArgs),
     Klusterlets(operator::KlusterletArgs),
+    #[command(name = "hub-info")]
+    HubInfo(info::HubInfoArgs),
+    #[command(name = "klusterlet-info")]
+    KlusterletInfo(info::KlusterletInfoArgs),
     Token(bootstrap::Args),
 }
 
@@ -96,6 +101,8 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
         What::Addons(what) => addons::run(what, &args.hub).await,
         What::Clustermanagers(what) => operator::cluster_managers(what, &args.hub).await,
         What::Klusterlets(what) => operator::klusterlets(what, &args.hub).await,
+        What::HubInfo(what) => info::hub(what, &args.hub).await,
+        What::KlusterletInfo(what) => info::klusterlet(what, &args.hub).await,
         What::Token(what) => bootstrap::run(what, &args.hub).await,
     }
 }

@@ -182,6 +182,11 @@ async fn a_hub_is_installed_from_another_cluster_kept_and_removed() {
     assert_eq!(admin.get(clusters).await.unwrap().code, 404);
     assert_eq!(admin.get(ROLE).await.unwrap().code, 404);
 
+    let info = admin.berth(&["get", "hub-info"]).await;
+    let fleet =
+        "Components of ClusterManager fleet, mode Hosted:\n  fleet-registration-controller:";
+    assert!(info.ok().contains(fleet), "{info:?}");
+
     // What is changed is put back on both clusters, and nothing else is written.
     let paths = related_to(admin, FLEET).await;
     let (here, there): (Vec<_>, Vec<_>) = paths.into_iter().partition(|it| it.contains("/fleet/"));

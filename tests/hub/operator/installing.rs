@@ -186,6 +186,16 @@ async fn one_command_installs_an_operator_and_the_hub_by_it() {
     let ready = waiting.await.unwrap();
     assert!(ready.ok().ends_with("The hub is ready.\n"), "{ready:?}");
     guarded(&admin).await;
+    let info = admin.berth(&["get", "hub-info"]).await;
+    for line in [
+        "Registration Operator:\n  berth-operator:\t(0/",
+        "    (installed) clustermanagers.operator.open-cluster-management.io [*v1]\n",
+        "Components of ClusterManager cluster-manager, mode Default:\n",
+        "  cluster-manager-registration-webhook:\t(3/3) registry.example.com/berth:v1\n",
+        "    (installed) managedclusteraddons.addon.open-cluster-management.io [*v1alpha1|v1beta1]\n",
+    ] {
+        assert!(info.ok().contains(line), "{line}: {info:?}");
+    }
 
     let doctor = admin.berth(&["doctor", "-v"]).await;
     assert!(

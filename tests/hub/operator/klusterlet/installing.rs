@@ -11,6 +11,14 @@ async fn an_agent_is_installed_by_an_object_and_joins_its_hub() {
     for type_ in ["RegistrationDesiredDegraded", "WorkDesiredDegraded"] {
         world.said((type_, "False", "DeploymentsFunctional")).await;
     }
+    let info = admin.berth(&["get", "klusterlet-info"]).await;
+    for line in [
+        "Registration Operator:\t<none>\n",
+        "Components of Klusterlet klusterlet, mode Default:\n  klusterlet-registration-agent:\t(1/1) registry.example.com/berth:v1\n",
+        "    (installed) appliedmanifestworks.work.open-cluster-management.io [*v1]\n",
+    ] {
+        assert!(info.ok().contains(line), "{line}: {info:?}");
+    }
     // The agent has the name that OCM's would have.
     let klusterlet = admin.get(KLUSTERLET).await.unwrap();
     let secret = admin
