@@ -10,27 +10,15 @@ use super::generated_files;
 use crate::generated::HEADER;
 use crate::manifests::files::in_repository;
 
-const OF_OPERATOR: &str = "no release of a chart: an object says what is installed";
-
 /// Manifests that are no copies in a chart, and why.
-const NO_COPIES: [(&str, &str); 26] = [
+const NO_COPIES: [(&str, &str); 19] = [
     (
-        "crds/operator/operator.open-cluster-management.io_clustermanagers.yaml",
-        OF_OPERATOR,
+        "operator/namespace.yaml",
+        "Helm makes one, and server/namespace.yaml is the other",
     ),
-    ("operator/namespace.yaml", OF_OPERATOR),
-    ("operator/service-account.yaml", OF_OPERATOR),
-    ("operator/role.yaml", OF_OPERATOR),
-    ("operator/deployment.yaml", OF_OPERATOR),
-    (
-        "crds/operator/klusterlet/operator.open-cluster-management.io_klusterlets.yaml",
-        OF_OPERATOR,
-    ),
-    ("operator/klusterlet/namespace.yaml", OF_OPERATOR),
-    ("operator/klusterlet/service-account.yaml", OF_OPERATOR),
-    ("operator/klusterlet/role.yaml", OF_OPERATOR),
-    ("operator/klusterlet/deployment.yaml", OF_OPERATOR),
-    ("server/namespace.yaml", "Helm makes it"),
+    ("operator/klusterlet/namespace.yaml", "Helm makes it"),
+    ("operator/deployment.yaml", "written by hand"),
+    ("operator/klusterlet/deployment.yaml", "written by hand"),
     ("agent/namespace.yaml", "Helm makes it"),
     ("server/deployment.yaml", "written by hand"),
     ("server/controller-deployment.yaml", "written by hand"),

@@ -21,6 +21,7 @@ const WITH_WEBHOOK: &str = r#"eq $.Values.mode "policies-with-webhook""#;
 const MONITORING: &str = "$.Values.monitoring.enabled";
 const CRDS: &str = "$.Values.crds.enabled";
 const WORK: &str = "$.Values.work.enabled";
+const OPERATOR: &str = "$.Values.operator.enabled";
 const CONSOLE: &str = "$.Values.console.enabled";
 
 const KEEP: &str = "    helm.sh/resource-policy: keep\n";
@@ -119,6 +120,7 @@ fn copy(manifest: Manifest, component: &'static str, guards: &'static [&'static 
         manifest,
         component,
         guards,
+        of_operator: false,
         annotations: "",
         labels: "",
         replaced: &[],
@@ -141,6 +143,14 @@ fn addon_crd(manifest: Manifest) -> Copy {
             ..copy
         },
         false => copy,
+    }
+}
+
+/// What is installed with `operator.enabled`, instead of everything else.
+fn of_operator(copy: Copy) -> Copy {
+    Copy {
+        of_operator: true,
+        ..copy
     }
 }
 
@@ -290,6 +300,19 @@ pub(super) fn hub() -> Vec<(String, String)> {
         },
         ..copy(it, "bootstrap", &["$.Values.bootstrap.enabled"])
     }));
+    copies.extend(
+        [
+            crd(files::CRD_CLUSTER_MANAGERS, &[CRDS]),
+            // With the operator, Helm makes the namespace of the operator. The components are in this one.
+            Copy {
+                annotations: KEEP,
+                ..copy(files::NAMESPACE, "server", &[])
+            },
+            copy(files::OPERATOR_ACCOUNT, "operator", &[]),
+            copy(files::OPERATOR_ROLE, "operator", &[]),
+        ]
+        .map(of_operator),
+    );
     let mut made: Vec<_> = copies.iter().map(|it| it.made("berth-hub")).collect();
     made.push(dashboard("berth-hub", "manifests/monitoring"));
     made
@@ -330,6 +353,9 @@ pub(super) fn agent() -> Vec<(String, String)> {
             selected(files::AGENT_MONITORING_RULE, &[MONITORING]),
             &[RUNBOOK],
         ),
+        of_operator(crd(files::CRD_KLUSTERLETS, &[CRDS])),
+        of_operator(copy(files::KLUSTERLET_OPERATOR_ACCOUNT, "operator", &[])),
+        of_operator(copy(files::KLUSTERLET_OPERATOR_ROLE, "operator", &[])),
     ];
     let mut made: Vec<_> = copies.iter().map(|it| it.made("berth-agent")).collect();
     made.push(dashboard("berth-agent", "manifests/agent-monitoring"));

@@ -37,6 +37,18 @@ pub(super) const AGENT: Chart = Chart {
     namespace: "open-cluster-management-agent",
 };
 
+/// With `operator.enabled`.
+pub(super) const HUB_OPERATOR: Chart = Chart {
+    namespace: "open-cluster-management",
+    ..HUB
+};
+
+/// With `operator.enabled`.
+pub(super) const AGENT_OPERATOR: Chart = Chart {
+    namespace: "open-cluster-management",
+    ..AGENT
+};
+
 /// Each helm on the PATH. None is reported: the test passes without.
 #[allow(
     clippy::print_stderr,
@@ -47,6 +59,15 @@ pub(super) fn programs() -> &'static [&'static str] {
         eprintln!("SKIPPED: no helm on PATH, the charts were not rendered");
     }
     &PROGRAMS
+}
+
+/// Whether the program is Helm 3.
+pub(super) fn is_helm_3(program: &str) -> bool {
+    let output = Command::new(program)
+        .args(["version", "--short"])
+        .output()
+        .expect("helm can be started");
+    String::from_utf8_lossy(&output.stdout).starts_with("v3.")
 }
 
 // === impl Chart ===
@@ -83,7 +104,12 @@ impl Chart {
     }
 
     pub(super) fn rendered_with_hooks(self, program: &str, values: &Value) -> Vec<Value> {
-        let output = self.run_template(program, values, &[]);
+        self.rendered_with(program, values, &[])
+    }
+
+    /// The objects that helm renders with these values and arguments.
+    pub(super) fn rendered_with(self, program: &str, values: &Value, more: &[&str]) -> Vec<Value> {
+        let output = self.run_template(program, values, more);
         let errors = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{program}: {values}: {errors}");
         let mut objects = documents(self.name, &String::from_utf8_lossy(&output.stdout));

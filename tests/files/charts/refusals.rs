@@ -3,7 +3,7 @@
 use berth_manifests::values::HubValues;
 use serde_json::{Value, json};
 
-use super::helm::{AGENT, Chart, HUB, programs};
+use super::helm::{AGENT, AGENT_OPERATOR, Chart, HUB, HUB_OPERATOR, programs};
 
 /// What both majors say when the schema refuses a value.
 const BY_SCHEMA: &str = "values don't meet the specifications of the schema";
@@ -36,6 +36,8 @@ fn charts_pass_lint() {
             (HUB, json!({})),
             (HUB, of_hub.clone()),
             (AGENT, of_agent.clone()),
+            (HUB_OPERATOR, json!({"operator": {"enabled": true}})),
+            (AGENT_OPERATOR, json!({"operator": {"enabled": true}})),
         ] {
             let output = chart.linted(program, &values);
             let said = String::from_utf8_lossy(&output.stdout);
@@ -226,6 +228,190 @@ fn contradictions_are_refused() {
     }
 }
 
+/// With the operator, each value has an effect or is refused, and so it is with those of the operator without it.
+#[test]
+fn values_without_an_effect_are_refused() {
+    let of_manager = "operator.enabled installs the operator, which takes its settings from the ClusterManager: set";
+    let of_klusterlet =
+        "operator.enabled installs the operator, which takes its settings from the Klusterlet: set";
+    let nothing = "remove it, or set operator.enabled to false";
+    for (values, sentences) in [
+        (
+            json!({"gate": {"replicas": 5}}),
+            [
+                of_manager,
+                "--deployment-replicas in operator.pods.extraArgs, instead of gate.replicas",
+            ],
+        ),
+        (
+            json!({"controller": {"resources": {"limits": {"memory": "1Gi"}}}}),
+            [of_manager, "instead of controller.resources.limits"],
+        ),
+        (
+            json!({"placement": {"nodeSelector": {"a": "b"}}}),
+            [of_manager, "instead of placement.nodeSelector"],
+        ),
+        (
+            json!({"size": "large"}),
+            [
+                of_manager,
+                "resourceRequirement in operator.clusterManager.spec",
+            ],
+        ),
+        (
+            json!({"featureGates": {"PlacementScores": true}}),
+            [
+                of_manager,
+                "operator.clusterManager.spec instead of featureGates",
+            ],
+        ),
+        (
+            json!({"autoApproval": {"users": ["alice"]}}),
+            [
+                of_manager,
+                "operator.clusterManager.spec instead of autoApproval.users",
+            ],
+        ),
+        (
+            json!({"networkPolicies": {"enabled": true}}),
+            [of_manager, "instead of networkPolicies.enabled"],
+        ),
+        (
+            json!({"clusterProfiles": {"enabled": true}}),
+            [of_manager, "instead of clusterProfiles.enabled"],
+        ),
+        (
+            json!({"mode": "hub"}),
+            ["a ClusterManager has nothing for mode", nothing],
+        ),
+        (
+            json!({"registrations": {"enabled": false}}),
+            [
+                "a ClusterManager has nothing for registrations.enabled",
+                nothing,
+            ],
+        ),
+        (
+            json!({"certificates": {"source": "cert-manager"}}),
+            [
+                "a ClusterManager has nothing for certificates.source",
+                nothing,
+            ],
+        ),
+        (
+            json!({"ocmNames": true}),
+            ["a ClusterManager has nothing for ocmNames", nothing],
+        ),
+        (
+            json!({"placementApart": true}),
+            ["a ClusterManager has nothing for placementApart", nothing],
+        ),
+        (
+            json!({"monitoring": {"enabled": true}}),
+            [
+                "a ClusterManager has nothing for monitoring.enabled",
+                nothing,
+            ],
+        ),
+        (
+            json!({"rbac": {"aggregate": false}}),
+            ["a ClusterManager has nothing for rbac.aggregate", nothing],
+        ),
+        (
+            json!({"bootstrap": {"enabled": true}}),
+            [
+                "a ClusterManager has nothing for bootstrap.enabled",
+                nothing,
+            ],
+        ),
+        (
+            json!({"console": {"enabled": true}}),
+            ["a ClusterManager has nothing for console.enabled", nothing],
+        ),
+        (
+            json!({"operator": {"clusterManager": {"create": false, "spec": {"deployOption": {"mode": "Default"}}}}}),
+            [
+                "operator.clusterManager.spec is of a ClusterManager that is not created",
+                "set operator.clusterManager.create to true",
+            ],
+        ),
+    ] {
+        let mut values = values;
+        values["operator"]["enabled"] = json!(true);
+        assert_refused(HUB_OPERATOR, &values, &[], &sentences);
+    }
+    for (values, sentences) in [
+        (
+            json!({"agent": {"replicas": 2}}),
+            [
+                of_klusterlet,
+                "operator.klusterlet.spec instead of agent.replicas",
+            ],
+        ),
+        (
+            json!({"featureGates": {"ClusterProperty": true}}),
+            [
+                of_klusterlet,
+                "operator.klusterlet.spec instead of featureGates",
+            ],
+        ),
+        (
+            json!({"bootstrap": {"secrets": ["hub-a", "hub-b"]}}),
+            [
+                of_klusterlet,
+                "registrationConfiguration.bootstrapKubeConfigs instead of bootstrap.secrets",
+            ],
+        ),
+        (
+            json!({"work": {"admin": false}}),
+            ["a Klusterlet has nothing for work.admin", nothing],
+        ),
+        (
+            json!({"monitoring": {"enabled": true}}),
+            ["a Klusterlet has nothing for monitoring.enabled", nothing],
+        ),
+        (
+            json!({"clusterName": "c1", "operator": {"klusterlet": {"spec": {"clusterName": "c2"}}}}),
+            [
+                "clusterName is c1, and operator.klusterlet.spec.clusterName is c2",
+                "remove one of them",
+            ],
+        ),
+        (
+            json!({"clusterName": "c1", "operator": {"klusterlet": {"create": false}}}),
+            [
+                "clusterName is of a Klusterlet that is not created",
+                "set operator.klusterlet.create to true",
+            ],
+        ),
+        (
+            json!({"bootstrap": {"kubeconfig": "kind: Config"}, "operator": {"klusterlet": {"create": false}}}),
+            [
+                "bootstrap.kubeconfig is of a Klusterlet that is not created",
+                "or remove it",
+            ],
+        ),
+    ] {
+        let mut values = values;
+        values["operator"]["enabled"] = json!(true);
+        assert_refused(AGENT_OPERATOR, &values, &[], &sentences);
+    }
+    let remedy =
+        "is of the operator, which is not installed: set operator.enabled to true, or remove it";
+    let values = json!({"operator": {"clusterManager": {"name": "hub"}}});
+    assert_refused(HUB, &values, &[], &["operator.clusterManager.name", remedy]);
+    let values = json!({"clusterName": "c1", "operator": {"pods": {"replicas": 2}}});
+    assert_refused(AGENT, &values, &[], &["operator.pods.replicas", remedy]);
+    let values = json!({"operator": {"enabled": true}});
+    for chart in [HUB, AGENT] {
+        let sentence = format!(
+            "with operator.enabled, {} installs into the namespace open-cluster-management,",
+            chart.name
+        );
+        assert_refused(chart, &values, &[], &[&sentence]);
+    }
+}
+
 #[test]
 fn what_the_cluster_lacks_is_refused() {
     let sentence = "mode policies needs Kubernetes 1.36 or newer, and this cluster has v1.35.2: set mode to webhooks or hub";
@@ -302,6 +488,39 @@ fn typos_and_values_that_make_no_sense_are_refused() {
         ),
     ] {
         assert_refused(AGENT, &values, &[], &[BY_SCHEMA, name]);
+    }
+}
+
+/// Those that only the charts have.
+#[test]
+fn typos_in_the_values_of_the_operator_are_refused() {
+    for (chart, operator, name) in [
+        (HUB_OPERATOR, json!({"enable": true}), "enable"),
+        (HUB_OPERATOR, json!({"klusterlet": {}}), "klusterlet"),
+        (
+            HUB_OPERATOR,
+            json!({"clusterManager": {"spec": "Default"}}),
+            "spec",
+        ),
+        (
+            HUB_OPERATOR,
+            json!({"clusterManager": {"name": "Hub"}}),
+            "name",
+        ),
+        (
+            AGENT_OPERATOR,
+            json!({"clusterManager": {}}),
+            "clusterManager",
+        ),
+        (
+            AGENT_OPERATOR,
+            json!({"klusterlet": {"created": true}}),
+            "created",
+        ),
+        (AGENT_OPERATOR, json!({"pods": {"replica": 1}}), "replica"),
+    ] {
+        let values = json!({ "operator": operator });
+        assert_refused(chart, &values, &[], &[BY_SCHEMA, name]);
     }
 }
 

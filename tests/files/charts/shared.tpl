@@ -72,3 +72,49 @@ imagePullSecrets:
 {{- end -}}
 {{- with $set }}{{ first . }}{{ end -}}
 {{- end -}}
+
+{{- /* The path of the first of (list values defaults path) that is not its default; empty if all are. */ -}}
+{{- define "berth.changed" -}}
+{{- $values := index . 0 -}}
+{{- $defaults := index . 1 -}}
+{{- $path := index . 2 -}}
+{{- if and (kindIs "map" $values) (kindIs "map" $defaults) $defaults -}}
+{{- $changed := "" -}}
+{{- range $name, $default := $defaults -}}
+{{- if not $changed -}}
+{{- $changed = include "berth.changed" (list (index $values $name) $default (printf "%s.%s" $path $name | trimPrefix ".")) -}}
+{{- end -}}
+{{- end -}}
+{{- $changed -}}
+{{- else if ne (toJson $values) (toJson $defaults) -}}
+{{- $path -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* Whether the cluster knows the kind of (list $ kind), whose CRD the chart has, too. */ -}}
+{{- define "berth.knows" -}}
+{{- if (index . 0).Capabilities.APIVersions.Has (printf "operator.open-cluster-management.io/v1/%s" (index . 1)) }}true{{ end -}}
+{{- end -}}
+
+{{- /*
+Whether the object of (list $ kind) can be created. Helm looks up each kind before it writes anything, and on a new cluster it does not find
+that of a CRD in the same chart. Then a hook creates the object, and with the next upgrade it is one of the release. Not with Helm 3: it
+writes only what differs from its former release, so that the spec of that upgrade would not reach an object of a hook.
+*/ -}}
+{{- define "berth.creates" -}}
+{{- if or (include "berth.knows" .) (semverCompare ">=4.0.0-0" (index . 0).Capabilities.HelmVersion.Version) }}true{{ end -}}
+{{- end -}}
+
+{{- /* The annotations of that object. It stays when the release is uninstalled. */ -}}
+{{- define "berth.created" -}}
+{{- $top := index . 0 -}}
+helm.sh/resource-policy: keep
+{{- if not (include "berth.knows" .) }}
+helm.sh/hook: post-install,post-upgrade
+# Not Helm's own policy, which deletes an object that is there before it creates it.
+helm.sh/hook-delete-policy: hook-failed
+# By these, the next upgrade finds that the object is one of the release.
+meta.helm.sh/release-name: {{ $top.Release.Name | quote }}
+meta.helm.sh/release-namespace: {{ $top.Release.Namespace }}
+{{- end }}
+{{- end -}}

@@ -11,6 +11,8 @@ pub(super) struct Copy {
     pub(super) component: &'static str,
     /// When each document is rendered: one for all, or one for each. Empty: always.
     pub(super) guards: &'static [&'static str],
+    /// Whether it is rendered with the operator only, or without it only.
+    pub(super) of_operator: bool,
     /// Annotations in all documents: lines of the template.
     pub(super) annotations: &'static str,
     /// Labels besides the recommended ones: lines of the template.
@@ -69,21 +71,28 @@ impl Copy {
             } else {
                 self.component
             };
-            if let Some(guard) = &guard {
-                writeln!(made, "{{{{- if {guard} }}}}").expect("a string can be written");
-            }
-            made.push_str("---\n");
+            let guard = self.guarded(guard.as_deref());
+            writeln!(made, "{{{{- if {guard} }}}}\n---").expect("a string can be written");
             made.push_str(&with_metadata(
                 document,
                 component,
                 annotations,
                 self.labels,
             ));
-            if guard.is_some() {
-                made.push_str("{{- end }}\n");
-            }
+            made.push_str("{{- end }}\n");
         }
         (format!("charts/{chart}/templates/{path}"), made)
+    }
+
+    /// The guard of a document, with what holds for all of them: the operator is installed instead of what it installs.
+    fn guarded(&self, guard: Option<&str>) -> String {
+        let operator = super::OPERATOR;
+        match (self.of_operator, guard) {
+            (true, None) => operator.to_owned(),
+            (true, Some(guard)) => format!("and {operator} ({guard})"),
+            (false, None) => format!("not {operator}"),
+            (false, Some(guard)) => format!("and (not {operator}) ({guard})"),
+        }
     }
 }
 
