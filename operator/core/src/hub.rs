@@ -24,7 +24,9 @@ mod render;
 mod status;
 
 pub use choice::{Choice, Ports, Settings, choice, labels_of};
-pub use decide::{Facts, asked_for, can_have_a_hub, decide, report_failures, unreachable};
+pub use decide::{
+    Facts, asked_for, can_have_a_hub, decide, report_failures, unreachable, wants_credentials,
+};
 pub use hosted::{
     Hosting, KINDS_HERE, TOKEN_FILE, accounts, is_here, kinds_there, secret_of, secrets,
 };

@@ -17,6 +17,14 @@ pub const HOSTED_FINALIZER: &str = "operator.open-cluster-management.io/klusterl
 pub const AWAY_SINCE: &str =
     "operator.open-cluster-management.io/managed-resources-eviction-timestamp";
 
+/// The annotation of the gate's Service on a hub that is another cluster: the uid of its ClusterManager. There may be one of the same name on
+/// another cluster, for the same hub.
+pub const CLUSTER_MANAGER_UID: &str =
+    "operator.berth.open-cluster-management.io/clustermanager-uid";
+
+/// The annotation of the pods of a hub that is another cluster: its API server. They read a kubeconfig once, when they start.
+pub const HUB_SERVER: &str = "operator.berth.open-cluster-management.io/hub-server";
+
 /// The annotation of the namespace of a Klusterlet: its uid. There may be one of the same name on another cluster, for the same managed cluster.
 pub const KLUSTERLET_UID: &str = "operator.berth.open-cluster-management.io/klusterlet-uid";
 

@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 
 use berth_api::operator::{FeatureGate, FeatureGateMode, ResourceQosClass, ResourceRequirement};
 use berth_api::quantity::as_go_writes;
+use berth_api::reserved::{self, AGENT_NAMESPACES};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::{Map, Value, json};
 
+use crate::cluster::ADDON_NAMESPACE;
 use crate::names::OF_OCM;
 
 /// What a feature gate is here.
@@ -28,6 +30,15 @@ pub struct Ignored {
     pub unknown_gates: Vec<String>,
     /// What is set and not supported, each with its field.
     pub unsupported: Vec<String>,
+}
+
+/// Returns whether a namespace is that of something else than what an operator runs in a namespace that is named after an object: of Kubernetes, of
+/// OpenShift, or of another part of Open Cluster Management.
+pub(crate) fn is_reserved(namespace: &str) -> bool {
+    let is_of_others = |prefix| namespace.starts_with(prefix);
+    reserved::NAMESPACES.contains(&namespace)
+        || [AGENT_NAMESPACES, ADDON_NAMESPACE].contains(&namespace)
+        || ["kube-", "openshift"].into_iter().any(is_of_others)
 }
 
 /// The ConfigMap with the TLS settings of all components, in the operator's namespace. OCM's operators read it, too.

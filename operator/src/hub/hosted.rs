@@ -1,13 +1,15 @@
 //! Hubs that are other clusters. Nothing is watched there, nor in the namespaces of their components here: both are looked at from time to time.
 
 use std::collections::BTreeMap;
+use std::mem;
 use std::time::Duration;
 
 use berth_api::plan::Write;
 use berth_manifests::HUB_NAMESPACE;
 use berth_operator_core::hub::{
-    HUB_KUBECONFIG, KINDS_HERE, RECONCILER, TOKEN_FILE, accounts, is_complete, is_here,
-    kinds_there, secret_of, secrets,
+    Facts, HUB_KUBECONFIG, Hosting, KINDS_HERE, RECONCILER, TOKEN_FILE, accounts, asked_for,
+    choice, decide, is_complete, is_here, is_hosted, kinds_there, labels_of, report_failures,
+    secret_of, secrets, unreachable, wants_credentials,
 };
 use berth_operator_core::names::CREATED_BY;
 use berth_operator_core::objects::{Id, Kind, Stored};
@@ -15,11 +17,13 @@ use berth_operator_core::{Account, Decision, Failure};
 use berth_reconcile::queue::Next;
 use berth_reconcile::{Handle, WriteOutcome, now};
 use jiff::Timestamp;
+use serde_json::{Map, Value};
 use tokio::time::timeout;
 
 use super::world::Operator;
 use crate::elsewhere::{carry_out, stored};
 use crate::reach::{Kept, Reached, reach};
+use crate::seen::Seen;
 use crate::settle::id;
 
 /// Upper bound on the steps of a look: each of the parts is taken over, then written.
@@ -32,7 +36,7 @@ const LONGEST: Duration = Duration::from_secs(120);
 const AT_REST: Duration = Duration::from_secs(180);
 const WHILE_IT_IS_NOT: Duration = Duration::from_secs(60);
 
-/// The shortest wait for a token that is to be renewed.
+/// The shortest wait for a token that is to be renewed; and the longest after a look that found trouble, whatever changes.
 const SOON: Duration = Duration::from_secs(10);
 
 /// What was found.
@@ -46,6 +50,99 @@ struct Looked {
     again: Option<Duration>,
 }
 
+impl Operator {
+    /// Returns whether the hub of a ClusterManager is another cluster, once everything has been seen that decides.
+    pub(super) fn is_hosted(&self, name: &str) -> bool {
+        let manager = self.managers.get(name);
+        self.is_ready() && manager.is_some_and(|it| is_hosted(it, &self.stored))
+    }
+
+    /// What decides about a ClusterManager whose hub is another cluster.
+    fn facts_hosted<'a>(
+        &'a self,
+        name: &str,
+        stored: &'a BTreeMap<Id, Stored>,
+        hosting: Hosting<'a>,
+        failures: &'a [Failure],
+    ) -> Option<Facts<'a>> {
+        let facts = self.facts(name, self.known_nodes(), failures)?;
+        Some(Facts {
+            elder: None,
+            stored,
+            hosted: Some(hosting),
+            ..facts
+        })
+    }
+
+    /// What is due, given the objects on both clusters.
+    fn due_hosted(
+        &mut self,
+        name: &str,
+        stored: &BTreeMap<Id, Stored>,
+        hosting: Hosting<'_>,
+        failures: &[Failure],
+    ) -> Decision {
+        let mut renderer = mem::take(&mut self.renderer);
+        let facts = self.facts_hosted(name, stored, hosting, failures);
+        let decision = facts.map(|it| decide(&it, &mut renderer, now()));
+        self.renderer = renderer;
+        decision.unwrap_or_default()
+    }
+
+    /// Returns whether its components are to have credentials.
+    fn wants_credentials(&self, name: &str, stored: &BTreeMap<Id, Stored>, server: &str) -> bool {
+        let facts = self.facts_hosted(name, stored, without_credentials(server), &[]);
+        facts.is_some_and(|it| wants_credentials(&it))
+    }
+
+    /// The names of the objects that it asks for.
+    fn asked_hosted(&mut self, name: &str, server: &str) -> Vec<Id> {
+        let mut renderer = mem::take(&mut self.renderer);
+        let none = BTreeMap::new();
+        let facts = self.facts_hosted(name, &none, without_credentials(server), &[]);
+        let ids = facts.map(|it| asked_for(&it, &mut renderer));
+        self.renderer = renderer;
+        ids.unwrap_or_default()
+    }
+
+    /// Reports, when not all is known that decides.
+    fn reported(
+        &self,
+        name: &str,
+        failures: &[Failure],
+        report: impl FnOnce(&Facts<'_>) -> Decision,
+    ) -> Decision {
+        let none = BTreeMap::new();
+        let facts = self.facts_hosted(name, &none, without_credentials(""), failures);
+        facts.map(|it| report(&it)).unwrap_or_default()
+    }
+
+    /// The labels of what is written for a ClusterManager.
+    fn labels(&self, name: &str) -> Map<String, Value> {
+        let manager = self.managers.get(name);
+        let choice = manager.map(|it| choice(it, 0, &self.settings));
+        let labels = choice.map(|it| labels_of(&it, name)).unwrap_or_default();
+        let labels = labels.into_iter();
+        labels.map(|(label, value)| (label, value.into())).collect()
+    }
+
+    /// Notes that a hub was looked at, and returns when to look again; `None` if the ClusterManager is gone.
+    fn looked(&mut self, name: &str, is_complete: bool) -> Option<Duration> {
+        let generation = self.managers.get(name)?.metadata.generation;
+        let before = self.hosted.remove(name);
+        let (seen, wait) = Seen::after(before, generation, (), is_complete);
+        self.hosted.insert(name.to_owned(), seen);
+        Some(wait)
+    }
+}
+
+fn without_credentials(server: &str) -> Hosting<'_> {
+    Hosting {
+        has_credentials: false,
+        server,
+    }
+}
+
 /// Makes a hub that is another cluster as its ClusterManager says.
 pub(super) async fn run(on: &Handle<Operator>, name: &str) -> Next {
     if !on.world().is_hosted(name) {
@@ -54,11 +151,16 @@ pub(super) async fn run(on: &Handle<Operator>, name: &str) -> Next {
     let looked = match timeout(LONGEST, look(on, name)).await {
         Ok(looked) => looked,
         Err(_) => {
-            let why = format!("it takes more than {} seconds", LONGEST.as_secs());
+            let why = format!(
+                "to look at the hub takes more than {} seconds: is it slow, or the way to it?",
+                LONGEST.as_secs()
+            );
             say(on, name, &why).await
         }
     };
-    let wait = on.world().looked(name, looked.is_complete);
+    let Some(wait) = on.world().looked(name, looked.is_complete) else {
+        return Next::SETTLED;
+    };
     let at_most = match looked.is_complete {
         true => AT_REST,
         false => WHILE_IT_IS_NOT,
@@ -67,7 +169,12 @@ pub(super) async fn run(on: &Handle<Operator>, name: &str) -> Next {
     let left = left.map(|it| Duration::try_from(it).unwrap_or_default().max(SOON));
     let waits = [Some(at_most), left, looked.again].into_iter().flatten();
     let wait = waits.fold(wait, Duration::min);
-    Next::again(Some(now().instant + wait))
+    let now = now().instant;
+    Next::Settled {
+        again: Some(now + wait),
+        // What it says of the trouble may be new each time, and wakes it.
+        pause: (!looked.is_complete).then(|| now + wait.min(SOON)),
+    }
 }
 
 async fn look(on: &Handle<Operator>, name: &str) -> Looked {
@@ -82,12 +189,20 @@ async fn look(on: &Handle<Operator>, name: &str) -> Looked {
         let stored = match everything(on, name, &reached).await {
             Ok(stored) => stored,
             Err(failure) => {
-                let decision = on.world().report_hosted(name, &[failure]);
+                let decision = on
+                    .world()
+                    .reported(name, &[failure], |it| report_failures(it, now()));
                 return tell(on, decision).await;
             }
         };
         let mut looked = Looked::default();
-        let has_credentials = match keep_tokens(on, name, &reached, &stored).await {
+        let server = &*reached.credentials.server;
+        let wants_tokens = on.world().wants_credentials(name, &stored, server);
+        let kept = match wants_tokens {
+            true => keep_tokens(on, name, &reached, &stored).await,
+            false => Ok(None),
+        };
+        let has_credentials = match kept {
             Ok(renew_at) => {
                 looked.renew_at = renew_at;
                 renew_at.is_some()
@@ -97,7 +212,11 @@ async fn look(on: &Handle<Operator>, name: &str) -> Looked {
                 false
             }
         };
-        let decision = (on.world()).due_hosted(name, &stored, has_credentials, &failures);
+        let hosting = Hosting {
+            has_credentials,
+            server,
+        };
+        let decision = (on.world()).due_hosted(name, &stored, hosting, &failures);
         looked.again = decision.again;
         if !decision.is_of_objects {
             if let WriteOutcome::Written = on.carry_out(decision.writes).await {
@@ -117,13 +236,17 @@ async fn look(on: &Handle<Operator>, name: &str) -> Looked {
     }
     let message = "another client changes what is written".to_owned();
     let failure = reached.failure(Kind::ClusterRole, &message);
-    let decision = on.world().report_hosted(name, &[failure]);
+    let decision = on
+        .world()
+        .reported(name, &[failure], |it| report_failures(it, now()));
     tell(on, decision).await
 }
 
 /// Has the ClusterManager say why the hub cannot be reached.
 async fn say(on: &Handle<Operator>, name: &str, why: &str) -> Looked {
-    let decision = on.world().unreachable(name, why);
+    let decision = on
+        .world()
+        .reported(name, &[], |it| unreachable(it, why, now()));
     tell(on, decision).await
 }
 
@@ -140,8 +263,8 @@ async fn everything(
     reached: &Reached,
 ) -> Result<BTreeMap<Id, Stored>, Failure> {
     let label = (CREATED_BY, name);
-    let asked = on.world().asked_hosted(name).into_iter();
-    let names = asked.chain(secrets(name));
+    let asked = (on.world()).asked_hosted(name, &reached.credentials.server);
+    let names = asked.into_iter().chain(secrets(name));
     let (here, there): (Vec<Id>, Vec<Id>) = names.partition(|id| is_here(id, name));
     let kinds = KINDS_HERE.map(|kind| (kind, name));
     let here = stored(on.writer(0), kinds, label, here);

@@ -3,20 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
 use std::sync::Arc;
-use std::time::Duration;
 
 use berth_api::Now;
 use berth_api::operator::ClusterManager;
 use berth_api::plan::{Plan, Write};
 use berth_operator_core::hub::{
-    Facts, Hosting, RECONCILER, Renderer, Settings, asked_for, can_have_a_hub, choice, decide,
-    is_hosted, labels_of, report_failures, unreachable,
+    Facts, RECONCILER, Renderer, Settings, asked_for, can_have_a_hub, decide, report_failures,
 };
 use berth_operator_core::objects::{self, Id, Stored};
 use berth_operator_core::{Decision, Failure, PULL_SECRET, age};
 use berth_reconcile::queue::Next;
-use berth_reconcile::{Handle, Lane, Meta, Report, Wake, WatchError, World, now};
-use serde_json::{Map, Value};
+use berth_reconcile::{Handle, Lane, Meta, Report, Wake, WatchError, World};
 
 use super::hosted::run;
 use super::kinds::{CONTROL_PLANE, Fact, Kind};
@@ -35,16 +32,16 @@ pub(super) enum Key {
 
 /// What the operator knows of the hub.
 pub(super) struct Operator {
-    settings: Settings,
-    renderer: Renderer,
-    managers: BTreeMap<String, ClusterManager>,
+    pub(super) settings: Settings,
+    pub(super) renderer: Renderer,
+    pub(super) managers: BTreeMap<String, ClusterManager>,
     /// ClusterManagers that cannot be read: nothing is written for them.
     unreadable: BTreeSet<String>,
-    stored: BTreeMap<Id, Stored>,
+    pub(super) stored: BTreeMap<Id, Stored>,
     nodes: [BTreeSet<String>; CONTROL_PLANE.len()],
     sight: Sight<Kind>,
     /// What was seen of hubs that are other clusters: the generation of the ClusterManager then.
-    hosted: BTreeMap<String, Seen<Option<i64>, ()>>,
+    pub(super) hosted: BTreeMap<String, Seen<Option<i64>, ()>>,
 }
 
 // === impl Operator ===
@@ -64,21 +61,26 @@ impl Operator {
     }
 
     /// Returns whether everything has been seen that decides. Nodes, NetworkPolicies, TLS settings and credentials of the registry need not be there.
-    fn is_ready(&self) -> bool {
+    pub(super) fn is_ready(&self) -> bool {
         self.sight.is_listed(&Kind::Manager) && needed().all(|it| self.sight.is_known(&it))
     }
 
-    fn known_nodes(&self) -> usize {
+    pub(super) fn known_nodes(&self) -> usize {
         self.nodes.iter().flatten().collect::<BTreeSet<_>>().len()
     }
 
     /// What decides about a ClusterManager; `None` while that is not known.
-    fn facts<'a>(&'a self, name: &str, nodes: usize, failures: &'a [Failure]) -> Option<Facts<'a>> {
+    pub(super) fn facts<'a>(
+        &'a self,
+        name: &str,
+        nodes: usize,
+        failures: &'a [Failure],
+    ) -> Option<Facts<'a>> {
         let readable = (self.managers.get(name)).filter(|_| !self.unreadable.contains(name));
         let manager = readable?;
         Some(Facts {
             manager,
-            elder: elder(&self.managers, manager),
+            elder: elder(&self.managers, &self.stored, manager),
             nodes,
             stored: &self.stored,
             settings: &self.settings,
@@ -87,93 +89,9 @@ impl Operator {
         })
     }
 
-    /// Returns whether the hub of a ClusterManager is another cluster, once everything has been seen that decides.
-    pub(super) fn is_hosted(&self, name: &str) -> bool {
-        let manager = self.managers.get(name);
-        self.is_ready() && manager.is_some_and(|it| is_hosted(it, &self.stored))
-    }
-
-    /// What decides about a ClusterManager whose hub is another cluster.
-    fn facts_hosted<'a>(
-        &'a self,
-        name: &str,
-        stored: &'a BTreeMap<Id, Stored>,
-        has_credentials: bool,
-        failures: &'a [Failure],
-    ) -> Option<Facts<'a>> {
-        let facts = self.facts(name, self.known_nodes(), failures)?;
-        Some(Facts {
-            elder: None,
-            stored,
-            hosted: Some(Hosting { has_credentials }),
-            ..facts
-        })
-    }
-
-    /// What is due, given the objects on both clusters.
-    pub(super) fn due_hosted(
-        &mut self,
-        name: &str,
-        stored: &BTreeMap<Id, Stored>,
-        has_credentials: bool,
-        failures: &[Failure],
-    ) -> Decision {
-        let mut renderer = mem::take(&mut self.renderer);
-        let facts = self.facts_hosted(name, stored, has_credentials, failures);
-        let decision = facts.map(|it| decide(&it, &mut renderer, now()));
-        self.renderer = renderer;
-        decision.unwrap_or_default()
-    }
-
-    /// The names of the objects that it asks for.
-    pub(super) fn asked_hosted(&mut self, name: &str) -> Vec<Id> {
-        let mut renderer = mem::take(&mut self.renderer);
-        let none = BTreeMap::new();
-        let facts = self.facts_hosted(name, &none, false, &[]);
-        let ids = facts.map(|it| asked_for(&it, &mut renderer));
-        self.renderer = renderer;
-        ids.unwrap_or_default()
-    }
-
-    /// Reports failures, when not all is known that decides.
-    pub(super) fn report_hosted(&self, name: &str, failures: &[Failure]) -> Decision {
-        let none = BTreeMap::new();
-        let facts = self.facts_hosted(name, &none, false, failures);
-        facts
-            .map(|it| report_failures(&it, now()))
-            .unwrap_or_default()
-    }
-
-    /// Reports that the hub cannot be reached.
-    pub(super) fn unreachable(&self, name: &str, why: &str) -> Decision {
-        let none = BTreeMap::new();
-        let facts = self.facts_hosted(name, &none, false, &[]);
-        facts
-            .map(|it| unreachable(&it, why, now()))
-            .unwrap_or_default()
-    }
-
-    /// The labels of what is written for a ClusterManager.
-    pub(super) fn labels(&self, name: &str) -> Map<String, Value> {
-        let manager = self.managers.get(name);
-        let choice = manager.map(|it| choice(it, 0, &self.settings));
-        let labels = choice.map(|it| labels_of(&it, name)).unwrap_or_default();
-        let labels = labels.into_iter();
-        labels.map(|(label, value)| (label, value.into())).collect()
-    }
-
-    /// Notes that a hub was looked at, and returns when to look again.
-    pub(super) fn looked(&mut self, name: &str, is_complete: bool) -> Duration {
-        let manager = self.managers.get(name);
-        let generation = manager.and_then(|it| it.metadata.generation);
-        let before = self.hosted.remove(name);
-        let (seen, wait) = Seen::after(before, generation, (), is_complete);
-        self.hosted.insert(name.to_owned(), seen);
-        wait
-    }
-
+    /// Wakes what is decided with the objects of this cluster. Hubs elsewhere are looked at for their ClusterManager's sake, and for settings.
     fn wake(&self, wakes: &mut Wake<Self>) {
-        wakes.extend(self.all());
+        wakes.extend(self.managers.keys().cloned().map(Key::Here));
     }
 }
 
@@ -188,10 +106,11 @@ fn needed() -> impl Iterator<Item = Kind> {
 /// The ClusterManager that came before this one, by the time and then by the name, of those that can have a hub.
 fn elder<'a>(
     managers: &'a BTreeMap<String, ClusterManager>,
+    stored: &BTreeMap<Id, Stored>,
     manager: &ClusterManager,
 ) -> Option<&'a str> {
     let age = |it: &ClusterManager| age(&it.metadata);
-    let able = managers.values().filter(|it| can_have_a_hub(it));
+    let able = managers.values().filter(|it| can_have_a_hub(it, stored));
     let oldest = able.min_by_key(|it| age(it))?;
     let name = oldest.metadata.name.as_deref();
     name.filter(|_| age(oldest) < age(manager))
@@ -259,6 +178,7 @@ impl World for Operator {
             (_, Fact::Manager(manager)) => {
                 self.unreadable.remove(&it.name);
                 self.managers.insert(it.name.clone(), *manager);
+                wakes.wake(Key::Elsewhere(it.name.clone()));
             }
             (Kind::Node(place), Fact::Node) => {
                 let is_new =
@@ -275,8 +195,14 @@ impl World for Operator {
                 let id = id(objects::Kind::Secret, &it.namespace, &it.name);
                 self.stored.insert(id, *stored);
             }
-            (_, Fact::Tls(profile)) => self.settings.tls = Some(profile),
-            (_, Fact::Pull(secret)) => self.settings.pull = Some(secret),
+            (_, Fact::Tls(profile)) => {
+                self.settings.tls = Some(profile);
+                wakes.extend(self.all());
+            }
+            (_, Fact::Pull(secret)) => {
+                self.settings.pull = Some(secret);
+                wakes.extend(self.all());
+            }
             _ => return,
         }
         self.wake(wakes);
@@ -304,8 +230,14 @@ impl World for Operator {
                 self.stored
                     .remove(&id(objects::Kind::Secret, namespace, name));
             }
-            Kind::Tls => self.settings.tls = None,
-            Kind::Pull => self.settings.pull = None,
+            Kind::Tls => {
+                self.settings.tls = None;
+                wakes.extend(self.all());
+            }
+            Kind::Pull => {
+                self.settings.pull = None;
+                wakes.extend(self.all());
+            }
         }
         self.wake(wakes);
     }
@@ -322,7 +254,7 @@ impl World for Operator {
 
     fn listed(&mut self, kind: Kind, _: Now, wakes: &mut Wake<Self>) {
         if self.sight.listed(kind, kind.name()) {
-            self.wake(wakes);
+            wakes.extend(self.all());
         }
     }
 
@@ -341,7 +273,7 @@ impl World for Operator {
             _ => false,
         };
         if is_news {
-            self.wake(wakes);
+            wakes.extend(self.all());
         }
         if kind == Kind::Manager && error.code == 404 {
             tracing::info!(

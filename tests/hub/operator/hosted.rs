@@ -243,3 +243,30 @@ async fn one_that_has_written_nothing_to_its_hub_goes_at_once() {
     hosted.admin.delete(FLEET).await.unwrap().ok();
     gone(&hosted.admin, FLEET).await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hub_of_this_cluster_stays_where_it_is_and_can_be_removed() {
+    let (node, _operator) = installed(json!({})).await;
+    let admin = &node.admin;
+    let gate = json!({"address": "gate.example.com"});
+    let hosted = json!({"mode": "Hosted", "hosted": {"registrationWebhookConfiguration": gate}});
+    let patch = json!({"spec": {"deployOption": hosted}});
+    admin.merge(MANAGER, &patch).await.unwrap().ok();
+    let changed = said(admin, ("Applied", "False", "ModeChanged")).await;
+    assert!(changed.contains("set Default again"), "{changed}");
+    // The next one does not get it.
+    create(admin, "second", json!({})).await.ok();
+    let second = format!("{MANAGERS}/second");
+    said_by(
+        admin,
+        &second,
+        ("Applied", "False", "AnotherClusterManager"),
+    )
+    .await;
+    admin.delete(&second).await.unwrap().ok();
+    admin.delete(MANAGER).await.unwrap().ok();
+    gone(admin, MANAGER).await;
+    let account =
+        "/api/v1/namespaces/open-cluster-management-hub/serviceaccounts/registration-webhook-sa";
+    assert_eq!(admin.get(account).await.unwrap().code, 404);
+}

@@ -21,6 +21,7 @@ use crate::decision::{Decision, Store, are_rolled_out};
 use crate::names::{HOSTED_FINALIZER, KLUSTERLET_FINALIZER};
 use crate::objects::{Id, Kind};
 use crate::pull::is_copy;
+use crate::spec::is_reserved;
 use crate::versions::is_later;
 
 /// The longest name: it is the value of a label.
@@ -77,6 +78,9 @@ fn decide_now(facts: &Facts<'_>, renderer: &mut Renderer, now: Now) -> Decision 
     }
     if !facts.failures.is_empty() {
         applied = Applied::Failed(facts.failures);
+    } else if end_of_rivals(facts, &choice, now).is_some() {
+        // Their pods have not ended yet.
+        applied = Applied::Unprepared;
     }
     report(facts, applied, Some((&choice, &rendered)), now)
 }
@@ -144,11 +148,7 @@ fn own_refusal(klusterlet: &Klusterlet) -> Option<Applied<'_>> {
         return Some(Applied::NamespaceReserved(managed));
     }
     let namespace = namespace(klusterlet);
-    let is_of_kubernetes = |prefix| namespace.starts_with(prefix);
-    let is_taken = ["default", "open-cluster-management"].contains(&namespace)
-        || ["kube-", "openshift"].into_iter().any(is_of_kubernetes)
-        || reserved.contains(&namespace);
-    (is_hosted(klusterlet) && is_taken).then_some(Applied::NameReserved(namespace))
+    (is_hosted(klusterlet) && is_reserved(namespace)).then_some(Applied::NameReserved(namespace))
 }
 
 /// The writes of the first step that is not done.
@@ -173,12 +173,7 @@ fn due(facts: &Facts<'_>, choice: &Choice, rendered: &Rendered, now: Now) -> Vec
         }
     }
     // The agents of the two modes use other Leases, and would not wait for each other.
-    let rivals = of_other_mode(subject.name(), choice.is_single);
-    let rivals = subject.own(facts.stored, |id| {
-        id.kind == Kind::Deployment && id.namespace == choice.namespace && rivals.contains(&id.name)
-    });
-    let why = "the Klusterlet asks for agents in another mode";
-    if let Some((writes, _)) = subject.end(rivals, now, why) {
+    if let Some(writes) = end_of_rivals(facts, choice, now) {
         return writes;
     }
     let writes = subject.due(facts.stored, &objects.workloads);
@@ -191,6 +186,17 @@ fn due(facts: &Facts<'_>, choice: &Choice, rendered: &Rendered, now: Now) -> Vec
         return writes;
     }
     unwanted(facts, choice, rendered, now)
+}
+
+/// What ends the agents of the other mode; `None`: there are none.
+fn end_of_rivals(facts: &Facts<'_>, choice: &Choice, now: Now) -> Option<Vec<Write>> {
+    let subject = subject(facts.klusterlet);
+    let rivals = of_other_mode(subject.name(), choice.is_single);
+    let rivals = subject.own(facts.stored, |id| {
+        id.kind == Kind::Deployment && id.namespace == choice.namespace && rivals.contains(&id.name)
+    });
+    let why = "the Klusterlet asks for agents in another mode";
+    subject.end(rivals, now, why).map(|(writes, _)| writes)
 }
 
 /// The credentials of the registry in other namespaces of add-ons.

@@ -319,6 +319,8 @@ impl Choice {
             namespace: manager.metadata.name.clone().unwrap_or_default(),
             address,
             port: number,
+            uid: manager.metadata.uid.clone().unwrap_or_default(),
+            server: String::new(),
         });
     }
 }

@@ -5,13 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use berth_api::Now;
 use berth_api::operator::{ClusterManager, ClusterManagerMode};
 use berth_api::plan::Write;
-use berth_manifests::HUB_NAMESPACE;
 use serde_json::{Value, json};
 
 use super::choice::{Choice, Settings, choice};
 use super::definitions::{bundle, converts_elsewhere, definition, with_bundle};
 use super::hosted::{Hosting, rival};
-use super::place::{HUB_KUBECONFIG, is_elsewhere, namespace, was_elsewhere};
+use super::place::{HUB_KUBECONFIG, has_hub_here, is_elsewhere, namespace, was_elsewhere};
 use super::render::{Objects, Renderer};
 use super::status::{Applied, Report, status};
 use super::{RECONCILED, RECONCILER, removal};
@@ -19,6 +18,7 @@ use crate::decision::{Decision, Failure, Subject, are_rolled_out};
 use crate::names::{CLUSTER_MANAGER_FINALIZER, RUNS_ELSEWHERE};
 use crate::objects::{Id, Kind, Stored};
 use crate::pull::is_copy;
+use crate::spec::is_reserved;
 
 /// The longest name: the name of a Deployment is the value of a label.
 const LONGEST_NAME: usize = 63 - "-registration-controller".len();
@@ -39,7 +39,7 @@ pub struct Facts<'a> {
     /// The writes of the last decision that failed.
     pub failures: &'a [Failure],
     /// Of a hub that is another cluster. Then the objects are those of both.
-    pub hosted: Option<Hosting>,
+    pub hosted: Option<Hosting<'a>>,
 }
 
 /// Decides what is due.
@@ -54,9 +54,8 @@ pub fn decide(facts: &Facts<'_>, renderer: &mut Renderer, now: Now) -> Decision 
 fn decide_now(facts: &Facts<'_>, renderer: &mut Renderer, now: Now) -> Decision {
     let manager = facts.manager;
     let subject = subject(manager);
-    let refusal = own_refusal(manager);
     if subject.is_deleting() {
-        return match refusal {
+        return match own_refusal(manager) {
             // Another operator installed it, wherever, and has to clean up there.
             Some(refusal @ Applied::ModeNotSupported(_))
                 if subject.has_finalizer(CLUSTER_MANAGER_FINALIZER) =>
@@ -66,14 +65,7 @@ fn decide_now(facts: &Facts<'_>, renderer: &mut Renderer, now: Now) -> Decision 
             _ => removal::decide(facts, now),
         };
     }
-    let rival = facts
-        .hosted
-        .and_then(|_| rival(subject.name(), facts.stored));
-    let refusal = refusal
-        .or(changed_mode(facts))
-        .or(facts.elder.map(Applied::AnotherExists))
-        .or(rival.map(Applied::AnotherHasTheHub));
-    if let Some(refusal) = refusal {
+    if let Some(refusal) = refusal(facts) {
         return report(facts, refusal, None, now);
     }
     if facts.hosted.is_some() && !was_elsewhere(manager) {
@@ -86,7 +78,7 @@ fn decide_now(facts: &Facts<'_>, renderer: &mut Renderer, now: Now) -> Decision 
     if !subject.has_finalizer(CLUSTER_MANAGER_FINALIZER) {
         return subject.hold(CLUSTER_MANAGER_FINALIZER);
     }
-    let choice = choice(manager, facts.nodes, facts.settings);
+    let choice = chosen(facts);
     let objects = renderer.render(&choice, name_of(manager));
     let is_rolled_out = are_rolled_out(facts.stored, &objects.workloads);
     let bundle = bundle(facts.stored);
@@ -120,13 +112,10 @@ fn own_refusal(manager: &ClusterManager) -> Option<Applied<'_>> {
         ClusterManagerMode::Default => None,
         ClusterManagerMode::Hosted => {
             let name = name_of(manager);
-            let is_of_kubernetes = |prefix| name.starts_with(prefix);
-            let is_taken = ["default", "open-cluster-management", HUB_NAMESPACE].contains(&name)
-                || ["kube-", "openshift"].into_iter().any(is_of_kubernetes);
             let servers = option.hosted.as_ref();
             let gate = servers.and_then(|it| it.registration_webhook_configuration.as_ref());
             let has_address = gate.is_some_and(|it| !it.address.is_empty());
-            if is_taken {
+            if is_reserved(name) {
                 Some(Applied::NameReserved(name))
             } else {
                 (!has_address).then_some(Applied::NoAddress)
@@ -134,6 +123,16 @@ fn own_refusal(manager: &ClusterManager) -> Option<Applied<'_>> {
         }
         other => Some(Applied::ModeNotSupported(other.as_str())),
     }
+}
+
+/// Why nothing is done for a ClusterManager.
+fn refusal<'a>(facts: &Facts<'a>) -> Option<Applied<'a>> {
+    let uid = facts.manager.metadata.uid.as_deref();
+    let rival = facts.hosted.and_then(|_| rival(uid, facts.stored));
+    own_refusal(facts.manager)
+        .or(changed_mode(facts))
+        .or(facts.elder.map(Applied::AnotherExists))
+        .or(rival.map(Applied::AnotherHasTheHub))
 }
 
 /// Why nothing is done for a ClusterManager whose mode was changed: what it had is not moved.
@@ -171,22 +170,42 @@ pub fn unreachable(facts: &Facts<'_>, why: &str, now: Now) -> Decision {
     report(facts, Applied::Removing(&what), None, now)
 }
 
-/// Returns whether a ClusterManager can have this cluster as its hub: of those that can, the oldest has it.
+/// Returns whether a ClusterManager can have this cluster as its hub: of those that can, the oldest has it. One that asks for another one has it
+/// still.
 #[must_use]
-pub fn can_have_a_hub(manager: &ClusterManager) -> bool {
-    own_refusal(manager).is_none() && !is_elsewhere(manager)
+pub fn can_have_a_hub(manager: &ClusterManager, stored: &BTreeMap<Id, Stored>) -> bool {
+    let has_asked = !is_elsewhere(manager) && own_refusal(manager).is_none();
+    has_asked || has_hub_here(manager, stored)
+}
+
+/// Returns whether the components of a hub that is another cluster are to have credentials for it.
+#[must_use]
+pub fn wants_credentials(facts: &Facts<'_>) -> bool {
+    let subject = subject(facts.manager);
+    !subject.is_deleting()
+        && refusal(facts).is_none()
+        && subject.has_finalizer(CLUSTER_MANAGER_FINALIZER)
+        && was_elsewhere(facts.manager)
+}
+
+/// What a ClusterManager asks for.
+fn chosen(facts: &Facts<'_>) -> Choice {
+    let mut choice = choice(facts.manager, facts.nodes, facts.settings);
+    if let (Some(it), Some(hosting)) = (&mut choice.hosted, facts.hosted) {
+        it.server = hosting.server.to_owned();
+    }
+    choice
 }
 
 /// The names of the objects that a ClusterManager asks for.
 #[must_use]
 pub fn asked_for(facts: &Facts<'_>, renderer: &mut Renderer) -> Vec<Id> {
     let manager = facts.manager;
-    let is_idle =
-        subject(manager).is_deleting() || facts.elder.is_some() || own_refusal(manager).is_some();
-    if is_idle {
+    let refusal = own_refusal(manager).or(changed_mode(facts));
+    if subject(manager).is_deleting() || facts.elder.is_some() || refusal.is_some() {
         return Vec::new();
     }
-    let choice = choice(manager, facts.nodes, facts.settings);
+    let choice = chosen(facts);
     renderer.render(&choice, name_of(manager)).ids().collect()
 }
 

@@ -13,6 +13,7 @@ use super::place::Hosted;
 use super::render::{GATE, Objects};
 use crate::decision::Store;
 use crate::deployments::container;
+use crate::names::{CLUSTER_MANAGER_UID, HUB_SERVER};
 use crate::objects::{Id, Kind};
 use crate::pull::PULL_SECRET;
 
@@ -24,9 +25,11 @@ pub const TOKEN_FILE: &str = "/var/run/secrets/hub/token";
 
 /// What decides about such a hub beside its objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Hosting {
+pub struct Hosting<'a> {
     /// The components have credentials for the hub.
     pub has_credentials: bool,
+    /// The API server of the hub.
+    pub server: &'a str,
 }
 
 /// Returns whether an object of a ClusterManager with a hub elsewhere is on this cluster. `name`: of the ClusterManager.
@@ -91,21 +94,25 @@ pub fn secret_of(account: &str) -> String {
     format!("{account}-kubeconfig")
 }
 
-/// Another ClusterManager that has the hub.
-pub(super) fn rival<'a>(name: &str, stored: &'a Store) -> Option<&'a str> {
+/// Another ClusterManager that has the hub: also one of the same name, on another cluster or on the hub itself. `uid`: of this one.
+pub(super) fn rival<'a>(uid: Option<&str>, stored: &'a Store) -> Option<&'a str> {
     let service = Id {
         kind: Kind::Service,
         namespace: HUB_NAMESPACE.to_owned(),
         name: GATE.to_owned(),
     };
-    let owner = stored.get(&service)?.created_by.as_deref()?;
-    (owner != name).then_some(owner)
+    let service = stored.get(&service)?;
+    let owner = service.created_by.as_deref()?;
+    let of = service.object()["metadata"]["annotations"][CLUSTER_MANAGER_UID].take();
+    (of.as_str() != uid).then_some(owner)
 }
 
 /// Has the components run on this cluster, and the hub call the gate at its address.
 pub(super) fn host(objects: &mut Objects, hosted: &Hosted) {
     for deployment in &mut objects.workloads {
         deployment["metadata"]["namespace"] = json!(hosted.namespace);
+        let template = &mut deployment["spec"]["template"]["metadata"];
+        template["annotations"][HUB_SERVER] = json!(hosted.server);
         let pods = &mut deployment["spec"]["template"]["spec"];
         let account = pods
             .as_object_mut()
@@ -133,6 +140,7 @@ pub(super) fn host(objects: &mut Objects, hosted: &Hosted) {
             // API servers call the address as it is, also if it is not a name but numbers.
             Some(Kind::Service) => {
                 object["spec"] = json!({"type": "ExternalName", "externalName": hosted.address});
+                object["metadata"]["annotations"][CLUSTER_MANAGER_UID] = json!(hosted.uid);
             }
             _ => {}
         }

@@ -5,7 +5,7 @@ use berth_manifests::HUB_NAMESPACE;
 
 use crate::decision::Store;
 use crate::names::RUNS_ELSEWHERE;
-use crate::objects::Kind;
+use crate::objects::Stored;
 
 /// The Secret with the kubeconfig of the hub, in the namespace of the ClusterManager's name. Users make it.
 pub const HUB_KUBECONFIG: &str = "external-hub-kubeconfig";
@@ -22,6 +22,10 @@ pub struct Hosted {
     pub address: String,
     /// The port of the gate there.
     pub port: u16,
+    /// The uid of the ClusterManager.
+    pub uid: String,
+    /// The API server of the hub; empty while that is not known.
+    pub server: String,
 }
 
 /// The name of a ClusterManager.
@@ -45,11 +49,18 @@ pub(super) fn was_elsewhere(manager: &ClusterManager) -> bool {
 /// asked for one elsewhere.
 #[must_use]
 pub fn is_hosted(manager: &ClusterManager, stored: &Store) -> bool {
-    let mut here = stored.iter().filter(|(id, _)| id.kind == Kind::Deployment);
-    let has_hub_here = here.any(|(id, it)| {
-        id.namespace == HUB_NAMESPACE && it.created_by.as_deref() == Some(name(manager))
-    });
-    was_elsewhere(manager) || is_elsewhere(manager) && !has_hub_here
+    was_elsewhere(manager) || is_elsewhere(manager) && !has_hub_here(manager, stored)
+}
+
+/// Returns whether a ClusterManager has the hub of this cluster: it says so, or its first objects are there.
+pub(super) fn has_hub_here(manager: &ClusterManager, stored: &Store) -> bool {
+    let status = manager.status.as_ref();
+    let mut written = status.into_iter().flat_map(|it| &it.generations);
+    let is_own = |it: &Stored| it.created_by.as_deref() == Some(name(manager));
+    let mut here = stored.iter();
+    !was_elsewhere(manager)
+        && (written.any(|it| it.namespace == HUB_NAMESPACE)
+            || here.any(|(id, it)| id.namespace == HUB_NAMESPACE && is_own(it)))
 }
 
 /// The namespace of the components of a ClusterManager.

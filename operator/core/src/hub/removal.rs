@@ -11,6 +11,7 @@ use serde_json::json;
 use super::RECONCILER;
 use super::decide::{Facts, report, subject};
 use super::definitions::{OF_OTHERS, without_gate};
+use super::hosted::{is_here, rival};
 use super::status::Applied;
 use crate::decision::Decision;
 use crate::names::{CLUSTER_MANAGER_FINALIZER, PURGE};
@@ -48,7 +49,14 @@ pub(super) fn decide(facts: &Facts<'_>, now: Now) -> Decision {
 /// The writes that are due, and what is waited for if there are none.
 fn step(facts: &Facts<'_>, now: Now) -> (Vec<Write>, Option<String>) {
     let subject = subject(facts.manager);
-    let own = |is_of_step: &dyn Fn(&Id) -> bool| subject.own(facts.stored, is_of_step);
+    // What is on a hub that another one has stays.
+    let uid = facts.manager.metadata.uid.as_deref();
+    let has_rival = facts.hosted.is_some() && rival(uid, facts.stored).is_some();
+    let own = |is_of_step: &dyn Fn(&Id) -> bool| {
+        subject.own(facts.stored, |id| {
+            is_of_step(id) && (!has_rival || is_here(id, subject.name()))
+        })
+    };
     let go = |objects: &[(&Id, &Stored)]| subject.clear(objects, WHY);
     if let Some(step) = go(&own(&|id| id.kind.is_guard())) {
         return step;

@@ -59,7 +59,7 @@ struct Play {
     renderer: RefCell<Renderer>,
     /// Objects without the label have been looked up.
     is_looked_up: bool,
-    hosted: Option<Hosting>,
+    hosted: Option<Hosting<'static>>,
 }
 
 impl Play {

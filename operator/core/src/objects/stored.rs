@@ -34,7 +34,7 @@ pub struct Stored {
 /// Where a Deployment is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rollout {
-    /// Its controller has seen the latest generation.
+    /// Its controller has seen the latest generation. Not so of one that is being deleted.
     pub is_observed: bool,
     /// The replicas that it should have.
     pub replicas: i64,
@@ -82,7 +82,8 @@ impl Stored {
         let generation = metadata.generation.unwrap_or_default();
         let replicas = object.get("spec").map(|it| &it["replicas"]);
         let rollout = Rollout {
-            is_observed: number(&status["observedGeneration"]) == generation,
+            is_observed: number(&status["observedGeneration"]) == generation
+                && metadata.deletion_timestamp.is_none(),
             replicas: replicas.and_then(Value::as_i64).unwrap_or(1),
             existing: number(&status["replicas"]),
             updated: number(&status["updatedReplicas"]),

@@ -62,6 +62,23 @@ fn another_mode_is_another_deployment_one_after_the_other() {
 }
 
 #[test]
+fn while_the_pods_of_the_other_mode_end_it_is_not_applied() {
+    let mut play = Play::installed(json!({}));
+    let observed = play.object["status"]["observedGeneration"].clone();
+    play.ends_from = Some("2026-01-01T00:00:00Z");
+    play.object["spec"]["deployOption"] = json!({"mode": "Singleton"});
+    play.object["metadata"]["generation"] = json!(2);
+    play.settle();
+    assert_eq!(play.count(Kind::Deployment), 1);
+    assert_eq!(play.object["status"]["observedGeneration"], observed);
+    play.pods_end();
+    play.settle();
+    play.roll_out();
+    play.settle();
+    assert_eq!(play.object["status"]["observedGeneration"], 2);
+}
+
+#[test]
 fn the_former_namespace_stays_until_the_agent_has_come_to_its_hub() {
     let mut play = Play::installed(json!({}));
     play.object["spec"]["namespace"] = json!("open-cluster-management-x");

@@ -1,7 +1,7 @@
 //! A hub that is another cluster.
 
 use super::*;
-use crate::names::{CLUSTER_MANAGER_FINALIZER, PURGE, RUNS_ELSEWHERE};
+use crate::names::{CLUSTER_MANAGER_FINALIZER, HUB_SERVER, PURGE, RUNS_ELSEWHERE};
 
 fn spec() -> Value {
     let gate = json!({"address": "gate.example.com", "port": 8443});
@@ -14,6 +14,7 @@ fn play(name: &str, spec: Value) -> Play {
     play.object["metadata"]["name"] = json!(name);
     play.hosted = Some(Hosting {
         has_credentials: false,
+        server: "https://hub",
     });
     play
 }
@@ -24,6 +25,7 @@ fn installed() -> Play {
     play.settle();
     play.hosted = Some(Hosting {
         has_credentials: true,
+        server: "https://hub",
     });
     play.settle();
     play.roll_out();
@@ -86,6 +88,8 @@ fn the_components_wait_for_their_credentials_and_the_rest_is_on_the_hub() {
             container["volumeMounts"],
             json!([{"name": "hub", "mountPath": "/var/run/secrets/hub", "readOnly": true}])
         );
+        let template = &deployment["spec"]["template"]["metadata"];
+        assert_eq!(template["annotations"][HUB_SERVER], "https://hub");
         let args = container["args"].as_array().unwrap();
         assert!(args.contains(&json!("--kubeconfig=/var/run/secrets/hub/kubeconfig")));
     }
@@ -121,6 +125,7 @@ fn what_cannot_be_is_refused_by_name() {
     for (name, spec, reason) in [
         ("kube-system", spec(), "NameReserved"),
         ("open-cluster-management-hub", spec(), "NameReserved"),
+        ("open-cluster-management-agent", spec(), "NameReserved"),
         (
             "fleet",
             json!({"deployOption": {"mode": "Hosted"}}),
@@ -135,11 +140,29 @@ fn what_cannot_be_is_refused_by_name() {
     // Another one wrote what is there.
     let mut other = installed();
     other.object["metadata"]["name"] = json!("second");
+    other.object["metadata"]["uid"] = json!("v");
     other.settle();
     assert_eq!(
         other.said("Applied"),
         pair("False", "AnotherClusterManager")
     );
+    // Also one of the same name.
+    let mut other = installed();
+    other.object["metadata"]["uid"] = json!("v");
+    other.settle();
+    assert_eq!(
+        other.said("Applied"),
+        pair("False", "AnotherClusterManager")
+    );
+    let on_hub = |play: &Play| {
+        let there = play.store.keys().filter(|it| !is_here(it, "fleet"));
+        there.cloned().collect::<Vec<_>>()
+    };
+    let before = on_hub(&other);
+    other.object["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+    other.settle();
+    assert_eq!(on_hub(&other), before, "nothing there is its own");
+    assert_eq!(other.object["metadata"]["finalizers"], json!([]));
 }
 
 #[test]
@@ -156,8 +179,27 @@ fn a_mode_that_was_changed_is_said_and_moves_nothing() {
     let mut play = Play::installed(json!({}));
     play.object["spec"] = spec();
     assert!(!is_hosted(&play.manager(), &play.known()));
+    assert!(can_have_a_hub(&play.manager(), &play.known()), "it has it");
     play.settle();
     assert_eq!(play.said("Applied"), pair("False", "ModeChanged"));
+    // Nothing of another mode is looked up, which the operator may not.
+    let (manager, stored) = (play.manager(), play.known());
+    let facts = Facts {
+        manager: &manager,
+        elder: None,
+        nodes: 1,
+        stored: &stored,
+        settings: &play.settings,
+        failures: &[],
+        hosted: None,
+    };
+    assert_eq!(asked_for(&facts, &mut play.renderer.borrow_mut()), []);
+    // As the condition says: until the end it is where it was.
+    play.object["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+    play.settle();
+    assert!(!is_hosted(&play.manager(), &BTreeMap::new()));
+    assert_eq!(play.object["metadata"]["finalizers"], json!([]));
+    assert_eq!(play.count(Kind::Account), 0);
 }
 
 #[test]
