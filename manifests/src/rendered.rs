@@ -176,6 +176,10 @@ impl HubValues {
             format!("{value}: only with Helm, or kubectl apply -k manifests/{name}")
         };
         [
+            (
+                self.operator.enabled,
+                "operator.enabled: only with Helm, or 'berth init --operator'".to_owned(),
+            ),
             (self.ocm_names, overlay("ocmNames", "overlays/ocm-names")),
             (
                 self.placement_apart,

@@ -5,6 +5,7 @@ mod agent;
 mod console;
 mod contradictions;
 mod hub;
+mod operator;
 
 use std::collections::BTreeMap;
 
@@ -16,6 +17,7 @@ pub use self::agent::AgentValues;
 pub use self::console::{Console, Impersonation};
 pub(crate) use self::contradictions::OF_RULES;
 pub use self::hub::{CertificateSource, Certificates, Existing, HubValues, Size};
+pub use self::operator::{ClusterManagerValues, HubOperator, KlusterletOperator, KlusterletValues};
 
 /// Where the image comes from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

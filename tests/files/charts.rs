@@ -2,8 +2,8 @@
 //!
 //! The manifests stay the truth. Templates into which no value reaches are copies of them (`copies`); those of Deployments are
 //! written by hand. `hub` and `agent` compare what helm renders with what kustomize builds, object by object; `without_helm` with what
-//! `berth init --values` installs. The values are types of `berth_manifests`, and `operator_values`, of which the schema, `values.yaml`
-//! and the table in the README are printed. `operator` has what is rendered with `operator.enabled`.
+//! `berth init --values` installs. The values are types of `berth_manifests`, of which the schema, `values.yaml` and the table in
+//! the README are printed. `operator` has what is rendered with `operator.enabled`.
 
 mod agent;
 mod compared;
@@ -15,22 +15,17 @@ mod feature_gates;
 mod helm;
 mod hub;
 mod operator;
-mod operator_values;
 mod printed;
 mod refusals;
 mod without_helm;
 
 use berth_manifests::values::{AgentValues, HubValues};
 
-use self::operator_values::{HubOperator, KlusterletOperator};
-
 /// Each generated file of the charts: its path in the repository, and its content.
 pub(crate) fn generated_files() -> Vec<(String, String)> {
     let mut files = Vec::new();
-    files.extend(printed::files::<HubValues, HubOperator>("berth-hub"));
-    files.extend(printed::files::<AgentValues, KlusterletOperator>(
-        "berth-agent",
-    ));
+    files.extend(printed::files::<HubValues>("berth-hub"));
+    files.extend(printed::files::<AgentValues>("berth-agent"));
     files.extend(copies::hub());
     files.extend(copies::agent());
     files

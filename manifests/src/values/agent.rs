@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Crds, Image, Monitoring, Pods, SecretName};
+use super::{Crds, Image, KlusterletOperator, Monitoring, Pods, SecretName};
 
 /// The values of berth-agent. A name that is not here is refused.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -39,6 +39,8 @@ pub struct AgentValues {
     pub monitoring: Monitoring,
     /// The pod of the agent.
     pub agent: Pods,
+    /// The operator of a managed cluster, in place of what it installs (docs/klusterlet.md).
+    pub operator: KlusterletOperator,
     /// Of Helm, for charts that contain this one. Not read.
     #[serde(skip_serializing_if = "Map::is_empty")]
     #[schemars(default)]
@@ -82,6 +84,7 @@ impl Default for AgentValues {
             feature_gates: BTreeMap::new(),
             monitoring: Monitoring::default(),
             agent: Pods::default(),
+            operator: KlusterletOperator::default(),
             global: Map::new(),
         }
     }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::contradictions::FEATURE_GATES;
-use super::{Console, Crds, Image, Monitoring, Pods, SecretName};
+use super::{Console, Crds, HubOperator, Image, Monitoring, Pods, SecretName};
 use crate::Mode;
 
 /// The values of berth-hub. A name that is not here is refused.
@@ -60,6 +60,8 @@ pub struct HubValues {
     pub placement: Pods,
     /// The console in a pod (docs/console.md).
     pub console: Console,
+    /// The operator of a hub, in place of what it installs (docs/operator.md).
+    pub operator: HubOperator,
     /// Of Helm, for charts that contain this one. Not read.
     #[serde(skip_serializing_if = "Map::is_empty")]
     #[schemars(default)]
@@ -181,6 +183,7 @@ impl Default for HubValues {
             placement_apart: false,
             placement: Pods::default(),
             console: Console::default(),
+            operator: HubOperator::default(),
             global: Map::new(),
         }
     }

@@ -1,7 +1,6 @@
 //! Prints the values: `values.schema.json`, `values.yaml`, the table in the README and the defaults for the templates; and the chart's
 //! name and version.
 
-use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::fs;
 
@@ -17,8 +16,6 @@ const SHARED: &str = include_str!("shared.tpl");
 /// A template does not see which values are set, so it compares them with these.
 const DEFAULTS: &str = "{{- /* Generated. To change it, change the code and run: BERTH_GENERATE=1 cargo test --test files generated */ -}}\n\n\
                         {{- /* What values.yaml has. */ -}}\n";
-/// The value with those of the operator, which only the charts have.
-const OPERATOR: &str = "operator";
 const BEGIN: &str = "<!-- values: generated -->\n";
 const END: &str = "<!-- end of values -->\n";
 /// Lines of comments are at most this long.
@@ -33,21 +30,14 @@ struct Line<'a> {
     description: String,
 }
 
-/// The files of a chart that depend on its values `T`, with those of the operator `O`, and on the version.
-pub(super) fn files<T, O>(chart: &str) -> Vec<(String, String)>
+/// The files of a chart that depend on its values `T`, and on the version.
+pub(super) fn files<T>(chart: &str) -> Vec<(String, String)>
 where
     T: Default + Serialize + JsonSchema,
-    O: Default + Serialize + JsonSchema,
 {
-    let mut schema = schema_of::<T>();
-    let mut of_operator = schema_of::<O>();
-    let fields = of_operator.as_object_mut().expect("a schema is an object");
-    fields.remove("$schema");
-    schema["properties"][OPERATOR] = of_operator;
+    let schema = schema_of::<T>();
     let yaml = serde_saphyr::to_string(&T::default());
-    let mut defaults = yaml.expect("values are YAML");
-    let yaml = serde_saphyr::to_string(&BTreeMap::from([(OPERATOR, O::default())]));
-    defaults += &yaml.expect("values are YAML");
+    let defaults = yaml.expect("values are YAML");
     let lines = lines(&defaults, &schema);
     let readme = format!("charts/{chart}/README.md");
     let text = fs::read_to_string(in_repository(&readme))

@@ -129,6 +129,10 @@ fn what_only_the_chart_has_is_named() {
     for (values, name) in [
         (json!({"ocmNames": true}), "ocmNames: only with Helm"),
         (
+            json!({"operator": {"enabled": true}}),
+            "operator.enabled: only with Helm, or 'berth init --operator'",
+        ),
+        (
             json!({"placementApart": true}),
             "placementApart: only with Helm",
         ),

@@ -1,61 +1,62 @@
-//! The values of the operators. Only the charts have them: `berth init --operator` and `berth join --operator` need none.
+//! The values of the operators. Only the charts install by them: `berth init --operator` and `berth join --operator` need none.
 
-use berth_manifests::values::Pods;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::Pods;
+
 /// The operator of a hub, in place of what it installs (docs/operator.md).
-#[derive(Default, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct HubOperator {
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct HubOperator {
     /// Install the operator and a ClusterManager, and nothing else. The namespace of the release is then open-cluster-management.
-    enabled: bool,
+    pub enabled: bool,
     /// The ClusterManager, which says what the operator installs.
-    cluster_manager: ClusterManager,
+    pub cluster_manager: ClusterManagerValues,
     /// The pods of the operator.
-    pods: Pods,
+    pub pods: Pods,
 }
 
 /// The ClusterManager, which says what the operator installs.
-#[derive(Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct ClusterManager {
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ClusterManagerValues {
     /// Create it. It stays when it is not created any more, and when the release is uninstalled.
-    create: bool,
+    pub create: bool,
     /// Its name.
     #[schemars(regex(pattern = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"), length(max = 63))]
-    name: String,
+    pub name: String,
     /// Its spec.
-    spec: Map<String, Value>,
+    pub spec: Map<String, Value>,
 }
 
 /// The operator of a managed cluster, in place of what it installs (docs/klusterlet.md).
-#[derive(Default, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct KlusterletOperator {
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct KlusterletOperator {
     /// Install the operator and a Klusterlet, and nothing else. The namespace of the release is then open-cluster-management.
-    enabled: bool,
+    pub enabled: bool,
     /// The Klusterlet, which says what the operator installs.
-    klusterlet: Klusterlet,
+    pub klusterlet: KlusterletValues,
     /// The pods of the operator.
-    pods: Pods,
+    pub pods: Pods,
 }
 
 /// The Klusterlet, which says what the operator installs.
-#[derive(Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct Klusterlet {
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct KlusterletValues {
     /// Create it. It stays when it is not created any more, and when the release is uninstalled.
-    create: bool,
+    pub create: bool,
     /// Its name.
     #[schemars(regex(pattern = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"), length(max = 63))]
-    name: String,
+    pub name: String,
     /// Its spec. clusterName is added to it.
-    spec: Map<String, Value>,
+    pub spec: Map<String, Value>,
 }
 
-impl Default for ClusterManager {
+impl Default for ClusterManagerValues {
     fn default() -> Self {
         Self {
             create: true,
@@ -65,7 +66,7 @@ impl Default for ClusterManager {
     }
 }
 
-impl Default for Klusterlet {
+impl Default for KlusterletValues {
     fn default() -> Self {
         Self {
             create: true,
