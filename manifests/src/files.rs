@@ -97,8 +97,8 @@ manifests! {
     OPERATOR_NAMESPACES = "operator/namespace.yaml";
     OPERATOR_ACCOUNT = "operator/service-account.yaml";
     OPERATOR_ROLE = "operator/role.yaml";
-    OPERATOR_HOSTING_ROLE = "operator/hosted/hosting/role.yaml";
-    OPERATOR_TOKENS_ROLE = "operator/hosted/hub/tokens.yaml";
+    OPERATOR_HOSTING_ROLE = "overlays/hosting/role.yaml";
+    OPERATOR_TOKENS_ROLE = "overlays/hosted-hub/tokens.yaml";
     OPERATOR = "operator/deployment.yaml";
     KLUSTERLET_OPERATOR_NAMESPACE = "operator/klusterlet/namespace.yaml";
     KLUSTERLET_OPERATOR_ACCOUNT = "operator/klusterlet/service-account.yaml";

@@ -134,12 +134,12 @@ fn the_roles_of_the_operators_have_what_they_grant() {
 
     for (path, documents, why) in [
         (
-            "manifests/operator/hosted/hosting/role.yaml",
+            "manifests/overlays/hosting/role.yaml",
             role::of_hosting(),
             "# What the operator does in the namespace of a ClusterManager whose hub is another cluster.\n",
         ),
         (
-            "manifests/operator/hosted/hub/tokens.yaml",
+            "manifests/overlays/hosted-hub/tokens.yaml",
             role::of_tokens(),
             "# On a hub whose components run on another cluster, they have tokens of these accounts.\n",
         ),

@@ -45,11 +45,11 @@ const NO_COPIES: [(&str, &str); 19] = [
         "for a hub of OCM's operator",
     ),
     (
-        "operator/hosted/hosting/role.yaml",
+        "overlays/hosting/role.yaml",
         "for the namespace of each hub that is another cluster",
     ),
     (
-        "operator/hosted/hub/tokens.yaml",
+        "overlays/hosted-hub/tokens.yaml",
         "for a hub that runs nothing",
     ),
     (
