@@ -5,12 +5,16 @@
 //! Deployments are rolled out, and have the certificates of an authority: before that the API server would refuse the writes that they guard.
 //! Until then a stored CustomResourceDefinition keeps its conversion, too. What OCM's operator made and nobody needs any more goes last.
 //!
+//! In mode Hosted the hub is another cluster (`place`, `hosted`): the Deployments are here, and the objects of both clusters decide together.
+//!
 //! # Guarantees
 //! - Nothing is written that is as it should be: see [`objects`](crate::objects).
 //! - A CustomResourceDefinition of a later version stays as it is.
 //! - Only objects with the label of this ClusterManager are deleted: no Namespace; Secrets only with the ClusterManager, and
 //!   CustomResourceDefinitions only if that says so, or a flag does.
-//! - Of several ClusterManagers only the oldest has a hub: they would write the same objects.
+//! - Of several ClusterManagers only the oldest has this cluster as its hub, and of several with the same hub elsewhere the first: they would
+//!   write the same objects.
+//! - The mode of a ClusterManager does not change: what it has stays where it is until it is deleted.
 //!
 //! OCM deletes all clusters with a ClusterManager, and points the conversion of add-ons to a server that does not run yet.
 

@@ -272,9 +272,23 @@ async fn an_object_is_gone_only_on_the_api_servers_own_word() {
 
 #[tokio::test]
 async fn a_deletion_names_the_object_that_was_seen() {
-    for (version, preconditions) in [
-        (None, json!({"uid": "u"})),
-        (Some("7"), json!({"uid": "u", "resourceVersion": "7"})),
+    let delete = |version: Option<&str>| Action::Delete {
+        uid: "u".to_owned(),
+        resource_version: version.map(str::to_owned),
+        why: "tests",
+    };
+    let in_foreground = Action::DeleteInForeground {
+        uid: "u".to_owned(),
+        why: "tests",
+    };
+    for (action, preconditions, policy) in [
+        (delete(None), json!({"uid": "u"}), "Background"),
+        (
+            delete(Some("7")),
+            json!({"uid": "u", "resourceVersion": "7"}),
+            "Background",
+        ),
+        (in_foreground, json!({"uid": "u"}), "Foreground"),
     ] {
         let sent = Arc::new(Mutex::new(Value::Null));
         let seen = Arc::clone(&sent);
@@ -282,19 +296,16 @@ async fn a_deletion_names_the_object_that_was_seen() {
             *seen.lock().unwrap() = serde_json::from_slice(&body).unwrap();
             async { (409, status(409, "Conflict", "a")) }
         }));
-        let delete = Action::Delete {
-            uid: "u".to_owned(),
-            resource_version: version.map(str::to_owned),
-            why: "tests",
-        };
         let write = Write {
-            action: delete,
+            action,
             ..patch("a", Value::Null)
         };
         let (failure, _) = writer.write(&write).await.unwrap_err();
         assert_eq!(failure.code, 409);
         assert!(failure.is_transient());
-        assert_eq!(sent.lock().unwrap()["preconditions"], preconditions);
+        let sent = sent.lock().unwrap();
+        assert_eq!(sent["preconditions"], preconditions);
+        assert_eq!(sent["propagationPolicy"], policy);
     }
 }
 
