@@ -198,7 +198,8 @@ async fn look(on: &Handle<Operator>, name: &str) -> Looked {
         let mut looked = Looked::default();
         let server = &*reached.credentials.server;
         let wants_tokens = on.world().wants_credentials(name, &stored, server);
-        let kept = match wants_tokens {
+        // One that failed is reported, and tried again with the next look.
+        let kept = match wants_tokens && failures.is_empty() {
             true => keep_tokens(on, name, &reached, &stored).await,
             false => Ok(None),
         };
