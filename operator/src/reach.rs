@@ -46,20 +46,13 @@ async fn read<W: World>(on: &Handle<W>, secret: &Id) -> Result<Option<Value>, Ca
 /// Reaches the cluster of a Secret. `probe`: a path that it answers.
 pub(crate) async fn reach<W: World>(
     on: &Handle<W>,
-    Id {
-        namespace, name, ..
-    }: &Id,
+    id: &Id,
     called: &'static str,
     probe: &str,
 ) -> Result<Reached, Unprepared> {
-    let what = format!("secret {namespace}/{name}");
+    let what = format!("secret {}/{}", id.namespace, id.name);
     let unusable = |is_away: bool, why: String| Unprepared { is_away, why };
-    let id = Id {
-        kind: Kind::Secret,
-        namespace: namespace.clone(),
-        name: name.clone(),
-    };
-    let secret = read(on, &id).await;
+    let secret = read(on, id).await;
     let secret = secret.map_err(|error| unusable(false, error.to_string()))?;
     let secret = secret.ok_or_else(|| {
         let why = format!(

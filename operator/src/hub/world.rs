@@ -89,9 +89,12 @@ impl Operator {
         })
     }
 
-    /// Wakes what is decided with the objects of this cluster. Hubs elsewhere are looked at for their ClusterManager's sake, and for settings.
-    fn wake(&self, wakes: &mut Wake<Self>) {
-        wakes.extend(self.managers.keys().cloned().map(Key::Here));
+    /// Wakes what is decided with an object of this kind. Hubs elsewhere are looked at for their ClusterManager's sake, and for settings.
+    fn wake(&self, kind: Kind, wakes: &mut Wake<Self>) {
+        match kind {
+            Kind::Tls | Kind::Pull => wakes.extend(self.all()),
+            _ => wakes.extend(self.managers.keys().cloned().map(Key::Here)),
+        }
     }
 }
 
@@ -195,17 +198,11 @@ impl World for Operator {
                 let id = id(objects::Kind::Secret, &it.namespace, &it.name);
                 self.stored.insert(id, *stored);
             }
-            (_, Fact::Tls(profile)) => {
-                self.settings.tls = Some(profile);
-                wakes.extend(self.all());
-            }
-            (_, Fact::Pull(secret)) => {
-                self.settings.pull = Some(secret);
-                wakes.extend(self.all());
-            }
+            (_, Fact::Tls(profile)) => self.settings.tls = Some(profile),
+            (_, Fact::Pull(secret)) => self.settings.pull = Some(secret),
             _ => return,
         }
-        self.wake(wakes);
+        self.wake(kind, wakes);
     }
 
     fn gone(&mut self, kind: Kind, namespace: &str, name: &str, wakes: &mut Wake<Self>) {
@@ -230,16 +227,10 @@ impl World for Operator {
                 self.stored
                     .remove(&id(objects::Kind::Secret, namespace, name));
             }
-            Kind::Tls => {
-                self.settings.tls = None;
-                wakes.extend(self.all());
-            }
-            Kind::Pull => {
-                self.settings.pull = None;
-                wakes.extend(self.all());
-            }
+            Kind::Tls => self.settings.tls = None,
+            Kind::Pull => self.settings.pull = None,
         }
-        self.wake(wakes);
+        self.wake(kind, wakes);
     }
 
     fn unreadable(&mut self, kind: Kind, object: &Meta, error: &serde_json::Error) {
