@@ -368,6 +368,8 @@ pub mod operator {
     pub const HUB_REGISTRATION_DEGRADED: &str = "HubRegistrationDegraded";
     /// Placements do not work as they should.
     pub const HUB_PLACEMENT_DEGRADED: &str = "HubPlacementDegraded";
+    /// Of a ClusterManager: all objects are stored in versions that its hub has.
+    pub const MIGRATION_SUCCEEDED: &str = "MigrationSucceeded";
     /// Of a Klusterlet: the agent cannot do at its hub what it has to.
     pub const HUB_CONNECTION_DEGRADED: &str = "HubConnectionDegraded";
     /// Of a Klusterlet: replicas of the registration agent are missing.

@@ -2,6 +2,7 @@
 
 mod hosted;
 mod kinds;
+mod migration;
 mod world;
 
 pub use berth_operator_core::hub::Settings;

@@ -6,6 +6,7 @@ mod hosted;
 mod installing;
 mod interrupted;
 mod klusterlet;
+mod migrating;
 mod removing;
 
 use std::process::Command;

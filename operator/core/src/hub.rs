@@ -5,6 +5,8 @@
 //! Deployments are rolled out, and have the certificates of an authority: before that the API server would refuse the writes that they guard.
 //! Until then a stored CustomResourceDefinition keeps its conversion, too. What OCM's operator made and nobody needs any more goes last.
 //!
+//! A definition loses no version in which objects may be stored, until these are written anew (`migration`).
+//!
 //! In mode Hosted the hub is another cluster (`place`, `hosted`): the Deployments are here, and the objects of both clusters decide together.
 //!
 //! # Guarantees
@@ -22,6 +24,7 @@ mod choice;
 mod decide;
 mod definitions;
 mod hosted;
+mod migration;
 mod place;
 mod removal;
 mod render;
@@ -34,6 +37,8 @@ pub use decide::{
 pub use hosted::{
     Hosting, KINDS_HERE, TOKEN_FILE, accounts, is_here, kinds_there, secret_of, secrets,
 };
+pub(crate) use migration::FORMER;
+pub use migration::{Migration, migrations};
 pub use place::{HUB_KUBECONFIG, is_elsewhere, is_hosted};
 pub use render::{Objects, Renderer, deployments};
 pub use status::is_complete;

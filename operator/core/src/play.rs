@@ -89,7 +89,11 @@ impl Played {
         object["metadata"]["resourceVersion"] = json!("1");
         object["metadata"]["generation"] = json!(1);
         if id.kind == Kind::Definition {
-            object["status"] = json!({"storedVersions": ["v1"]});
+            let versions = object["spec"]["versions"].as_array();
+            let mut versions = versions.into_iter().flatten();
+            let version = versions.find(|it| it["storage"] == true);
+            let version = version.map_or(json!("v1"), |it| it["name"].clone());
+            object["status"] = json!({"storedVersions": [version]});
         }
         self.store.insert(id, object);
     }

@@ -7,7 +7,7 @@ use berth_manifests::{HUB_NAMESPACE, Hub, values::HubValues};
 use serde_json::{Value, json};
 
 use crate::cluster;
-use crate::hub::{HUB_KUBECONFIG, KINDS_HERE, RECONCILED, accounts, secret_of};
+use crate::hub::{FORMER, HUB_KUBECONFIG, KINDS_HERE, RECONCILED, accounts, secret_of};
 use crate::objects::{Id, Kind};
 use crate::pull::PULL_SECRET;
 use crate::spec::TLS_PROFILE;
@@ -130,6 +130,15 @@ pub fn of_hub() -> Vec<Value> {
         ),
         rule("", &["nodes"], &["list", "watch"]),
     ];
+    // What is stored in a former version is written anew.
+    let definitions = Kind::Definition.resource();
+    for (group, resources) in FORMER {
+        let names: Vec<_> = resources.iter().map(|it| format!("{it}.{group}")).collect();
+        let names: Vec<_> = names.iter().map(|it| &**it).collect();
+        let status = format!("{}/status", definitions.resource);
+        cluster.push(rule(group, resources, &["get", "list", "patch"]));
+        cluster.push(named(&definitions.group, &status, &names, &["patch"]));
+    }
     let mut namespaced = Vec::new();
     for kind in Kind::ALL {
         let of_kind_only = ids.iter().filter(|it| it.kind == kind);

@@ -8,8 +8,8 @@ use berth_api::plan::Write;
 use berth_manifests::HUB_NAMESPACE;
 use berth_operator_core::hub::{
     Facts, HUB_KUBECONFIG, Hosting, KINDS_HERE, RECONCILER, TOKEN_FILE, accounts, asked_for,
-    choice, decide, is_complete, is_here, is_hosted, kinds_there, labels_of, report_failures,
-    secret_of, secrets, unreachable, wants_credentials,
+    choice, decide, is_complete, is_here, is_hosted, kinds_there, labels_of, migrations,
+    report_failures, secret_of, secrets, unreachable, wants_credentials,
 };
 use berth_operator_core::names::CREATED_BY;
 use berth_operator_core::objects::{Id, Kind, Stored};
@@ -20,6 +20,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 use tokio::time::timeout;
 
+use super::migration::{Progress, migrate};
 use super::world::Operator;
 use crate::elsewhere::{carry_out, stored};
 use crate::reach::{Kept, Reached, reach};
@@ -185,6 +186,8 @@ async fn look(on: &Handle<Operator>, name: &str) -> Looked {
         Err(unprepared) => return say(on, name, &unprepared.why).await,
     };
     let mut failures = Vec::new();
+    // Once a look.
+    let mut is_tried = false;
     for _ in 0..MOST_STEPS {
         let stored = match everything(on, name, &reached).await {
             Ok(stored) => stored,
@@ -223,6 +226,17 @@ async fn look(on: &Handle<Operator>, name: &str) -> Looked {
             if let WriteOutcome::Written = on.carry_out(decision.writes).await {
                 // The finalizer, or what it says: more may be due.
                 continue;
+            }
+            if !is_tried {
+                is_tried = true;
+                let due = migrations(name, &stored);
+                match migrate(on, reached.cluster.writer(), name, due).await {
+                    Progress::Nothing => {}
+                    Progress::Wait(wait) => {
+                        looked.again = looked.again.into_iter().chain([wait]).min()
+                    }
+                    Progress::Done | Progress::Failed => continue,
+                }
             }
             looked.is_complete = failures.is_empty() && is_complete(name, &stored);
             return looked;

@@ -15,8 +15,9 @@ use berth_operator_core::{Decision, Failure, PULL_SECRET, age};
 use berth_reconcile::queue::Next;
 use berth_reconcile::{Handle, Lane, Meta, Report, Wake, WatchError, World};
 
-use super::hosted::run;
 use super::kinds::{CONTROL_PLANE, Fact, Kind};
+use super::migration::Pending;
+use super::{hosted, migration};
 use crate::seen::Seen;
 use crate::settle::{Installs, id, kind_of, settle};
 use crate::sight::Sight;
@@ -28,6 +29,8 @@ pub(super) enum Key {
     Here(String),
     /// What it asks for on another one.
     Elsewhere(String),
+    /// Objects on this cluster that are to be written anew.
+    Anew(String),
 }
 
 /// What the operator knows of the hub.
@@ -42,6 +45,8 @@ pub(super) struct Operator {
     sight: Sight<Kind>,
     /// What was seen of hubs that are other clusters: the generation of the ClusterManager then.
     pub(super) hosted: BTreeMap<String, Seen<Option<i64>, ()>>,
+    /// Whose hubs have objects that are to be written anew.
+    pub(super) pending: BTreeMap<String, Pending>,
 }
 
 // === impl Operator ===
@@ -57,6 +62,7 @@ impl Operator {
             nodes: Default::default(),
             sight: Sight::new(),
             hosted: BTreeMap::new(),
+            pending: BTreeMap::new(),
         }
     }
 
@@ -85,15 +91,26 @@ impl Operator {
             stored: &self.stored,
             settings: &self.settings,
             failures,
+            unmigrated: (self.pending.get(name)).map_or(&[], |it| &it.failures),
             hosted: None,
         })
+    }
+
+    /// The keys of all ClusterManagers.
+    fn keys(&self, of: &[fn(String) -> Key]) -> Vec<Key> {
+        let names = self.managers.keys();
+        let keys = names.flat_map(|name| of.iter().map(|key| key(name.clone())));
+        keys.collect()
     }
 
     /// Wakes what is decided with an object of this kind. Hubs elsewhere are looked at for their ClusterManager's sake, and for settings.
     fn wake(&self, kind: Kind, wakes: &mut Wake<Self>) {
         match kind {
             Kind::Tls | Kind::Pull => wakes.extend(self.all()),
-            _ => wakes.extend(self.managers.keys().cloned().map(Key::Here)),
+            Kind::Object(objects::Kind::Definition) => {
+                wakes.extend(self.keys(&[Key::Here, Key::Anew]));
+            }
+            _ => wakes.extend(self.keys(&[Key::Here])),
         }
     }
 }
@@ -167,12 +184,14 @@ impl World for Operator {
     const LANES: &'static [Lane] = &[
         Lane::new(RECONCILER, 1),
         Lane::new("clustermanager-hosted", 4),
+        Lane::new("clustermanager-migration", 1),
     ];
 
     fn lane(key: &Key) -> usize {
         match key {
             Key::Here(_) => 0,
             Key::Elsewhere(_) => 1,
+            Key::Anew(_) => 2,
         }
     }
 
@@ -211,6 +230,7 @@ impl World for Operator {
                 self.unreadable.remove(name);
                 self.managers.remove(name);
                 self.hosted.remove(name);
+                self.pending.remove(name);
             }
             Kind::Node(place) => {
                 if let Some(nodes) = self.nodes.get_mut(place) {
@@ -274,9 +294,7 @@ impl World for Operator {
     }
 
     fn all(&self) -> Vec<Key> {
-        let names = self.managers.keys();
-        let keys = names.flat_map(|it| [Key::Here, Key::Elsewhere].map(|key| key(it.clone())));
-        keys.collect()
+        self.keys(&[Key::Here, Key::Elsewhere, Key::Anew])
     }
 
     /// What failed is part of the decision: see [`World::reconcile`].
@@ -298,7 +316,8 @@ impl World for Operator {
         match key {
             Key::Here(name) if on.world().is_hosted(name) => Next::SETTLED,
             Key::Here(name) => settle(on, name).await,
-            Key::Elsewhere(name) => run(on, name).await,
+            Key::Elsewhere(name) => hosted::run(on, name).await,
+            Key::Anew(name) => migration::run(on, name).await,
         }
     }
 

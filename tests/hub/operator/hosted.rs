@@ -153,6 +153,7 @@ async fn a_hub_is_installed_from_another_cluster_kept_and_removed() {
         "secret fleet/external-hub-kubeconfig does not exist; create it with a kubeconfig of the hub in the key kubeconfig"
     );
 
+    migrating::before(&hosted.hub.cluster, hub, 1).await;
     hosted.prepares().await;
     let _components = hosted.components().await;
     hosted
@@ -164,6 +165,8 @@ async fn a_hub_is_installed_from_another_cluster_kept_and_removed() {
     hosted
         .said(("HubRegistrationDegraded", "False", "RegistrationFunctional"))
         .await;
+
+    migrating::after(hub).await;
 
     // The gate decides on the hub, and nothing of the hub is here.
     let (path, cluster) = managed_cluster("elsewhere");

@@ -38,6 +38,8 @@ pub struct Facts<'a> {
     pub settings: &'a Settings,
     /// The writes of the last decision that failed.
     pub failures: &'a [Failure],
+    /// What kept objects from being written anew: see [`migrations`](super::migrations).
+    pub unmigrated: &'a [Failure],
     /// Of a hub that is another cluster. Then the objects are those of both.
     pub hosted: Option<Hosting<'a>>,
 }
@@ -339,6 +341,7 @@ pub(super) fn report(
         choice: choice.map(|(choice, _)| choice),
         objects: choice.map(|(_, objects)| objects),
         stored: facts.stored,
+        unmigrated: facts.unmigrated,
     };
     let stored = facts.manager.status.clone().unwrap_or_default();
     let new = status(facts.manager, &report, now);

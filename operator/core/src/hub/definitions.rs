@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use berth_manifests::{is_converted, serve_what_is_stored};
 use serde_json::{Value, json};
 
+use super::migration::keep;
 use super::render::GATE;
 use crate::names::DEFINITION_VERSION;
 use crate::objects::{Id, Kind, Stored};
@@ -27,7 +28,7 @@ pub(super) fn definition(
     known: Option<&str>,
 ) -> Option<Value> {
     let object = stored.map(Stored::object);
-    if let Some(object) = &object {
+    if let (Some(object), Some(stored)) = (&object, stored) {
         let is_of_others = wanted["metadata"]["name"]
             .as_str()
             .is_some_and(|it| it.ends_with(OF_OTHERS));
@@ -35,6 +36,7 @@ pub(super) fn definition(
         if is_later(object, &wanted) || is_of_others && !has_version {
             return None;
         }
+        keep(&mut wanted, stored);
         // The gate is not there yet: whoever converts goes on.
         if !is_rolled_out && is_converted(object) {
             wanted["spec"]["conversion"] = object["spec"]["conversion"].clone();

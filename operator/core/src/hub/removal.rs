@@ -106,7 +106,7 @@ fn is_purged(facts: &Facts<'_>) -> bool {
 /// Has a definition that stays serve what is stored: nothing converts its objects any more. Where objects are stored in several versions,
 /// it stays as it is.
 fn kept(id: &Id, stored: &Stored) -> Option<Write> {
-    let versions = stored.stored_versions;
+    let versions = stored.stored_versions.len();
     let mut body = without_gate(stored).filter(|_| versions == 1)?;
     body["metadata"] = json!({"uid": stored.uid, "resourceVersion": stored.resource_version});
     let action = Action::Patch {

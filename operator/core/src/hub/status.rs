@@ -9,6 +9,7 @@ use berth_manifests::HUB_NAMESPACE;
 
 use super::choice::Choice;
 use super::decide::{deployment, name_of};
+use super::migration::{Migration, migrations};
 use super::render::{GATE, Objects, deployments};
 use crate::decision::Failure;
 use crate::objects::{Id, Kind, Stored};
@@ -50,6 +51,7 @@ pub(super) struct Report<'a> {
     pub(super) choice: Option<&'a Choice>,
     pub(super) objects: Option<&'a Objects>,
     pub(super) stored: &'a BTreeMap<Id, Stored>,
+    pub(super) unmigrated: &'a [Failure],
 }
 
 /// The status. It equals the stored one if nothing of it changes.
@@ -67,6 +69,7 @@ pub(super) fn status(
         let [controller, gate] = deployments(name);
         said.push(registration(&[&controller, &gate], report));
         said.push(placement(&controller, report));
+        said.extend(migration(manager, report));
     }
     set(
         &mut status.conditions,
@@ -227,6 +230,28 @@ fn placement(name: &str, report: &Report<'_>) -> Said<'static> {
     )
 }
 
+/// Whether all objects are stored in versions that the hub has, on one where that was not so.
+fn migration(manager: &ClusterManager, report: &Report<'_>) -> Option<Said<'static>> {
+    const TYPE: &str = conditions::operator::MIGRATION_SUCCEEDED;
+    let due = migrations(name_of(manager), report.stored);
+    let status = manager.status.as_ref();
+    let mut before = status.into_iter().flat_map(|it| &it.conditions);
+    if due.is_empty() {
+        let message = "all objects are stored in versions that the hub has".to_owned();
+        let was_due = before.any(|it| it.type_ == TYPE);
+        return was_due.then_some((TYPE, TRUE, "StorageVersionMigrationSucceed", message));
+    }
+    let due: Vec<_> = due.iter().map(Migration::shown).collect();
+    let due = due.join("; ");
+    Some(match report.unmigrated {
+        [] => (TYPE, FALSE, "StorageVersionMigrationProcessing", due),
+        failures => {
+            let message = format!("{}; {due}", shown(failures));
+            (TYPE, FALSE, "StorageVersionMigrationFailed", message)
+        }
+    })
+}
+
 /// A Deployment that does not run as it should: its name, and how many replicas are missing, or `None` if all of it is.
 type Unavailable = (String, Option<i64>);
 
@@ -275,5 +300,7 @@ pub fn is_complete(name: &str, stored: &BTreeMap<Id, Stored>) -> bool {
         let found = deployment(stored, name, &it);
         found.is_some_and(|(_, it)| it.rollout.is_done())
     };
-    deployments(name).into_iter().all(runs) && own().any(|(id, _)| id.kind.is_guard())
+    deployments(name).into_iter().all(runs)
+        && own().any(|(id, _)| id.kind.is_guard())
+        && migrations(name, stored).is_empty()
 }

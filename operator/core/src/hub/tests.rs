@@ -3,6 +3,7 @@
 mod choices;
 mod hosted;
 mod installing;
+mod migrating;
 mod removing;
 mod taking_over;
 
@@ -56,6 +57,7 @@ struct Play {
     nodes: usize,
     settings: Settings,
     failures: Vec<Failure>,
+    unmigrated: Vec<Failure>,
     renderer: RefCell<Renderer>,
     /// Objects without the label have been looked up.
     is_looked_up: bool,
@@ -74,6 +76,7 @@ impl Play {
             nodes: 3,
             settings: settings(),
             failures: Vec::new(),
+            unmigrated: Vec::new(),
             renderer: RefCell::new(RENDERER.clone()),
             is_looked_up: false,
             hosted: None,
@@ -108,6 +111,7 @@ impl Play {
             stored: &stored,
             settings: &self.settings,
             failures: &self.failures,
+            unmigrated: &self.unmigrated,
             hosted: self.hosted,
         };
         decide(&facts, &mut self.renderer.borrow_mut(), now())

@@ -23,8 +23,8 @@ pub struct Stored {
     pub created_by: Option<String>,
     /// Of a Deployment: how far it is.
     pub rollout: Rollout,
-    /// Of a CustomResourceDefinition: the number of versions in which objects are stored.
-    pub stored_versions: usize,
+    /// Of a CustomResourceDefinition: the versions in which objects may be stored.
+    pub stored_versions: Vec<String>,
     /// The object, without `managedFields` and status: as text, a tenth of what it takes as values.
     json: Box<str>,
     /// `metadata.managedFields`
@@ -89,6 +89,9 @@ impl Stored {
             updated: number(&status["updatedReplicas"]),
             available: number(&status["availableReplicas"]),
         };
+        let stored_versions = status["storedVersions"].as_array().into_iter().flatten();
+        let stored_versions = stored_versions.filter_map(|it| it.as_str().map(str::to_owned));
+        let stored_versions = stored_versions.collect();
         let mut created_by = None;
         if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
             metadata.remove("managedFields");
@@ -102,7 +105,7 @@ impl Stored {
             deleted_at: metadata.deletion_timestamp,
             created_by,
             rollout,
-            stored_versions: status["storedVersions"].as_array().map_or(0, Vec::len),
+            stored_versions,
             json: Value::Object(object).to_string().into(),
             managed: metadata.managed_fields.map(|it| it.get().into()),
         })

@@ -191,6 +191,7 @@ fn a_mode_that_was_changed_is_said_and_moves_nothing() {
         stored: &stored,
         settings: &play.settings,
         failures: &[],
+        unmigrated: &[],
         hosted: None,
     };
     assert_eq!(asked_for(&facts, &mut play.renderer.borrow_mut()), []);
@@ -244,6 +245,7 @@ fn a_hub_that_cannot_be_reached_is_waited_for_if_something_is_there() {
             stored: &stored,
             settings: &settings,
             failures: &[],
+            unmigrated: &[],
             hosted: play.hosted,
         };
         for write in unreachable(&facts, "nobody answers", now()).writes {

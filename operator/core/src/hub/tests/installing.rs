@@ -257,6 +257,7 @@ fn a_hub_that_cannot_be_is_refused_by_name() {
         stored: &stored,
         settings: &play.settings,
         failures: &[],
+        unmigrated: &[],
         hosted: None,
     };
     let now = Now {
