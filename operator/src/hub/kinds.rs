@@ -6,9 +6,8 @@ use berth_manifests::{HUB_NAMESPACE, files};
 use berth_operator_core::names::CREATED_BY;
 use berth_operator_core::objects::{self, Stored};
 use berth_operator_core::{PULL_SECRET, PullSecret, TlsProfile};
-use berth_reconcile::{RowOf, Watched};
+use berth_reconcile::Watched;
 
-use super::world::Operator;
 use crate::tls;
 
 /// A kind that is watched.
@@ -47,7 +46,7 @@ const NODES: [&str; 2] = ["control-plane-nodes", "master-nodes"];
 
 /// The table of kinds. Every hub serves them but for ClusterManagers, whose definition may come later, and NetworkPolicies. Without the permission to list
 /// nodes, their number is not known. `namespace`: of the operator.
-pub(super) fn watched(namespace: &str) -> Vec<RowOf<Operator>> {
+pub(super) fn watched(namespace: &str) -> Vec<(Kind, Watched<Fact>)> {
     let managers = GroupVersionResource::new(
         "operator.open-cluster-management.io",
         "v1",

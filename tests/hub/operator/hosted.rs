@@ -190,6 +190,17 @@ async fn a_hub_is_installed_from_another_cluster_kept_and_removed() {
         "Components of ClusterManager fleet, mode Hosted:\n  fleet-registration-controller:";
     assert!(info.ok().contains(fleet), "{info:?}");
 
+    // The doctor finds all of it on the hub, but for a cluster that nobody has accepted.
+    let doctor = hub.berth(&["doctor", "-v"]).await;
+    let lines = doctor.ok().lines();
+    let trouble: Vec<_> = lines
+        .filter(|it| !it.starts_with("ok ") && !it.starts_with("  ") && !it.is_empty())
+        .collect();
+    assert_eq!(
+        trouble,
+        ["WARNING pending-clusters: managedcluster/elsewhere"]
+    );
+
     // What is changed is put back on both clusters, and nothing else is written.
     let paths = related_to(admin, FLEET).await;
     let (here, there): (Vec<_>, Vec<_>) = paths.into_iter().partition(|it| it.contains("/fleet/"));

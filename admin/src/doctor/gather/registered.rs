@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::{get, read};
 use crate::doctor::facts::{Called, Endpoint, Fact, Registration, Unread, conversions, endpoint};
-use crate::doctor::installation;
+use crate::doctor::installation::{self, OWN_SECRET};
 use crate::doctor::objects::{Deployment, EndpointSlice, Secret, Service};
 use crate::hub::{Filter, HubConnection};
 
@@ -131,10 +131,17 @@ async fn called(hub: &HubConnection, namespace: &str, name: &str, installed_in: 
     let secret = async {
         // If the Deployment cannot be read, another check reports it.
         let deployment = get::<Deployment>(hub, Some(installed_in), installation::WEBHOOK).await;
-        let secret_name = installation::secret(deployment.ok().flatten().as_ref());
-        let secret = get::<Secret>(hub, within, &secret_name);
-        let secret = read("get", ("secrets", ""), within, secret).await;
-        (secret, secret_name)
+        let deployment = deployment.ok().flatten();
+        let usual = installation::secret(deployment.as_ref());
+        let at = |name: String| async move {
+            let secret = get::<Secret>(hub, within, &name);
+            (read("get", ("secrets", ""), within, secret).await, name)
+        };
+        match at(usual).await {
+            // The gate runs on another cluster: mode Hosted.
+            (Ok(None), _) if deployment.is_none() => at(OWN_SECRET.to_owned()).await,
+            found => found,
+        }
     };
     let (service, slices, (secret, secret_name)) = futures::join!(
         read(
