@@ -17,10 +17,16 @@ use serde_json::{Map, Value};
 
 use crate::elsewhere::{Elsewhere, is_away};
 
+/// What another cluster is, in messages.
+pub(crate) struct Called {
+    pub(crate) what: &'static str,
+    /// The manifests with the operator's role there.
+    pub(crate) role: &'static str,
+}
+
 /// Another cluster.
 pub(crate) struct Reached {
-    /// What it is called in messages.
-    pub(crate) called: &'static str,
+    called: &'static Called,
     pub(crate) cluster: Elsewhere,
     pub(crate) credentials: Credentials,
     /// When the Secret was created.
@@ -47,7 +53,7 @@ async fn read<W: World>(on: &Handle<W>, secret: &Id) -> Result<Option<Value>, Ca
 pub(crate) async fn reach<W: World>(
     on: &Handle<W>,
     id: &Id,
-    called: &'static str,
+    called: &'static Called,
     probe: &str,
 ) -> Result<Reached, Unprepared> {
     let what = format!("secret {}/{}", id.namespace, id.name);
@@ -56,7 +62,8 @@ pub(crate) async fn reach<W: World>(
     let secret = secret.map_err(|error| unusable(false, error.to_string()))?;
     let secret = secret.ok_or_else(|| {
         let why = format!(
-            "{what} does not exist; create it with a kubeconfig of {called} in the key kubeconfig"
+            "{what} does not exist; create it with a kubeconfig of {} in the key kubeconfig",
+            called.what
         );
         unusable(true, why)
     })?;
@@ -70,7 +77,7 @@ pub(crate) async fn reach<W: World>(
     let server = api.server().to_owned();
     let cluster = Elsewhere::new(on.writer(0), api);
     cluster.answers(probe).await.map_err(|error| {
-        let why = format!("{server} with {what}: {error}");
+        let why = format!("{server} with {what}: {}", called.explain(&error));
         unusable(is_away(&error), why)
     })?;
     let created = secret["metadata"]["creationTimestamp"].as_str();
@@ -82,16 +89,37 @@ pub(crate) async fn reach<W: World>(
     })
 }
 
+/// An error as text for users, with what helps if a permission is missing. `where_`: "there", or another place.
+pub(crate) fn explain(error: &CallError, role: &str, where_: &str) -> String {
+    match error.code() {
+        403 => format!("{error}: apply {role} {where_}"),
+        _ => error.to_string(),
+    }
+}
+
+// === impl Called ===
+
+impl Called {
+    fn explain(&self, error: &CallError) -> String {
+        explain(error, self.role, "there")
+    }
+}
+
 // === impl Reached ===
 
 impl Reached {
     /// A failure on that cluster.
-    pub(crate) fn failure(&self, kind: Kind, error: &impl Display) -> Failure {
-        let called = self.called;
+    pub(crate) fn failure(&self, kind: Kind, why: &impl Display) -> Failure {
+        let what = self.called.what;
         Failure {
             kind,
-            message: format!("{called}: {error}"),
+            message: format!("{what}: {why}"),
         }
+    }
+
+    /// A call to that cluster that failed.
+    pub(crate) fn refused(&self, kind: Kind, error: &CallError) -> Failure {
+        self.failure(kind, &self.called.explain(error))
     }
 
     /// Returns when another token is due, and what makes the Secret with this one, unless it is good.
@@ -104,7 +132,7 @@ impl Reached {
         account: &Account,
         kept: Kept<'_>,
     ) -> Result<(Timestamp, Option<Write>), Vec<Failure>> {
-        let of = |error: CallError| vec![self.failure(kept.failing, &error)];
+        let of = |error: CallError| vec![self.refused(kept.failing, &error)];
         let cluster = &self.credentials.cluster;
         let stored = read(on, kept.id).await.map_err(of)?;
         let data = stored.as_ref().map(decoded).unwrap_or_default();

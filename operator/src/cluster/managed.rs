@@ -19,8 +19,13 @@ use tokio::time::timeout;
 
 use super::works::{WorkObject, resource_of_works};
 use crate::elsewhere::{self, Elsewhere, stored};
-use crate::reach::{Kept, Reached, reach};
+use crate::reach::{Called, Kept, Reached, reach};
 use crate::settle::{failure, id};
+
+const CALLED: Called = Called {
+    what: "the managed cluster",
+    role: "manifests/operator/klusterlet/role.yaml",
+};
 
 /// Upper bound on the steps of a task: each of the parts is taken over, then written.
 const MOST_STEPS: usize = 24;
@@ -57,7 +62,7 @@ pub(super) async fn carry_out<W: World>(on: &Handle<W>, task: Task, there: There
 
 async fn try_carry_out<W: World>(on: &Handle<W>, task: Task, mut there: There) -> Looked {
     let secret = id(Kind::Secret, there.name(), MANAGED_SECRET);
-    let reached = match reach(on, &secret, "the managed cluster", WORKS).await {
+    let reached = match reach(on, &secret, &CALLED, WORKS).await {
         Ok(reached) => reached,
         Err(unprepared) => {
             let managed = Managed {
@@ -129,7 +134,7 @@ async fn install<W: World>(
     let mut failures = Vec::new();
     for _ in 0..MOST_STEPS {
         let stored = stored(elsewhere.writer(), kinds(), label, there.ids()).await;
-        let stored = stored.map_err(|error| vec![reached.failure(Kind::ClusterRole, &error)])?;
+        let stored = stored.map_err(|error| vec![reached.refused(Kind::ClusterRole, &error)])?;
         // What cannot be written holds up the credentials of no agent that has its account.
         let mut writes = match failures.is_empty() {
             true => there.due(&stored).map_err(|it| vec![it])?,

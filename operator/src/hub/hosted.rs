@@ -23,7 +23,7 @@ use tokio::time::timeout;
 use super::migration::{Progress, migrate};
 use super::world::Operator;
 use crate::elsewhere::{carry_out, stored};
-use crate::reach::{Kept, Reached, reach};
+use crate::reach::{Called, Kept, Reached, explain, reach};
 use crate::seen::Seen;
 use crate::settle::id;
 
@@ -39,6 +39,11 @@ const WHILE_IT_IS_NOT: Duration = Duration::from_secs(60);
 
 /// The shortest wait for a token that is to be renewed; and the longest after a look that found trouble, whatever changes.
 const SOON: Duration = Duration::from_secs(10);
+
+const CALLED: Called = Called {
+    what: "the hub",
+    role: "manifests/overlays/hosted-hub",
+};
 
 /// What was found.
 #[derive(Default)]
@@ -181,7 +186,7 @@ pub(super) async fn run(on: &Handle<Operator>, name: &str) -> Next {
 async fn look(on: &Handle<Operator>, name: &str) -> Looked {
     let secret = id(Kind::Secret, name, HUB_KUBECONFIG);
     let probe = id(Kind::Definition, "", "").path();
-    let reached = match reach(on, &secret, "the hub", &probe).await {
+    let reached = match reach(on, &secret, &CALLED, &probe).await {
         Ok(reached) => reached,
         Err(unprepared) => return say(on, name, &unprepared.why).await,
     };
@@ -285,10 +290,13 @@ async fn everything(
     let here = stored(on.writer(0), kinds, label, here);
     let there = stored(reached.cluster.writer(), kinds_there(), label, there);
     let (here, there) = tokio::join!(here, there);
-    let mut all = there.map_err(|error| reached.failure(Kind::ClusterRole, &error))?;
-    all.extend(here.map_err(|error| Failure {
-        kind: Kind::Deployment,
-        message: format!("the namespace {name}: {error}"),
+    let mut all = there.map_err(|error| reached.refused(Kind::ClusterRole, &error))?;
+    all.extend(here.map_err(|error| {
+        let why = explain(&error, "manifests/overlays/hosting", "in it");
+        Failure {
+            kind: Kind::Deployment,
+            message: format!("the namespace {name}: {why}"),
+        }
     })?);
     Ok(all)
 }

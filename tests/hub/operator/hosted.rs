@@ -15,6 +15,10 @@ const SECRET: &str = "external-hub-kubeconfig";
 /// A role of the components on the hub.
 const ROLE: &str = "/apis/rbac.authorization.k8s.io/v1/clusterroles/open-cluster-management:berth-registration:webhook";
 
+/// The binding of the operator on the hub.
+const BINDING: &str =
+    "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/open-cluster-management:berth-operator";
+
 /// The cluster of the operator and of the components, and the hub.
 struct Hosted {
     hosting: Cluster,
@@ -230,6 +234,22 @@ async fn a_hub_is_installed_from_another_cluster_kept_and_removed() {
     let changed = hosted.said(("Applied", "False", "ModeChanged")).await;
     assert!(changed.contains("set Hosted again"), "{changed}");
     admin.merge(FLEET, &mode("Hosted")).await.unwrap().ok();
+    hosted
+        .said(("Applied", "True", "ClusterManagerApplied"))
+        .await;
+
+    // A permission that is missing is named, with what helps.
+    hub.delete(BINDING).await.unwrap().ok();
+    let look = |when: &str| json!({"metadata": {"annotations": {"look": when}}});
+    admin.merge(FLEET, &look("now")).await.unwrap().ok();
+    let forbidden = hosted.said(("Applied", "False", "HubUnreachable")).await;
+    assert!(
+        forbidden.ends_with(": apply manifests/overlays/hosted-hub there"),
+        "{forbidden}"
+    );
+    let role = files::OPERATOR_ROLE.path;
+    hosted.hub.cluster.apply_manifests(&[role]).await;
+    admin.merge(FLEET, &look("again")).await.unwrap().ok();
     hosted
         .said(("Applied", "True", "ClusterManagerApplied"))
         .await;
