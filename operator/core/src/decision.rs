@@ -239,8 +239,7 @@ fn has_ended(deployment: &Stored, now: Now) -> bool {
 /// Bindings, if there are any among objects that are deleted; else all. The API server refuses to delete a binding whose role goes at the same
 /// time.
 pub(crate) fn bindings_first<'s>(gone: Vec<(&'s Id, &'s Stored)>) -> Vec<(&'s Id, &'s Stored)> {
-    let is_binding =
-        |(id, _): &(&Id, &Stored)| matches!(id.kind, Kind::ClusterRoleBinding | Kind::RoleBinding);
+    let is_binding = |(id, _): &(&Id, &Stored)| id.kind.is_binding();
     let (bindings, others): (Vec<_>, Vec<_>) = gone.into_iter().partition(is_binding);
     if bindings.is_empty() {
         others

@@ -33,10 +33,6 @@ const MOST_STEPS: usize = 32;
 /// The longest time for all of a look. It goes on where it was.
 const LONGEST: Duration = Duration::from_secs(120);
 
-/// The longest time until the next look: at a hub that is as it should be, as OCM's operator does, and at one that is not.
-const AT_REST: Duration = Duration::from_secs(180);
-const WHILE_IT_IS_NOT: Duration = Duration::from_secs(60);
-
 /// The shortest wait for a token that is to be renewed; and the longest after a look that found trouble, whatever changes.
 const SOON: Duration = Duration::from_secs(10);
 
@@ -45,16 +41,42 @@ const CALLED: Called = Called {
     role: "manifests/overlays/hosted-hub",
 };
 
+/// How far a hub is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    /// It is as it should be, and its components run.
+    Complete,
+    /// It is on the way there, or being removed: what is waited for shows itself at a look only.
+    Moving,
+    /// It cannot be looked at or written, or its ClusterManager is refused.
+    #[default]
+    Stuck,
+}
+
 /// What was found.
 #[derive(Default)]
 struct Looked {
-    /// The hub is as it should be, and its components run.
-    is_complete: bool,
+    state: State,
     /// When the next token is due.
     renew_at: Option<Timestamp>,
     /// When to look again at the latest.
     again: Option<Duration>,
 }
+
+// === impl State ===
+
+impl State {
+    /// The longest time until the next look. At a hub that is as it should be, it is that of OCM's operator.
+    fn at_most(self) -> Duration {
+        match self {
+            Self::Complete => Duration::from_secs(180),
+            Self::Moving => SOON,
+            Self::Stuck => Duration::from_secs(60),
+        }
+    }
+}
+
+// === impl Operator ===
 
 impl Operator {
     /// Returns whether the hub of a ClusterManager is another cluster, once everything has been seen that decides.
@@ -101,6 +123,13 @@ impl Operator {
         facts.is_some_and(|it| wants_credentials(&it))
     }
 
+    /// Returns whether its hub is being installed or removed.
+    fn is_moving(&self, name: &str, stored: &BTreeMap<Id, Stored>, server: &str) -> bool {
+        let manager = self.managers.get(name);
+        manager.is_some_and(|it| it.metadata.deletion_timestamp.is_some())
+            || self.wants_credentials(name, stored, server)
+    }
+
     /// The names of the objects that it asks for.
     fn asked_hosted(&mut self, name: &str, server: &str) -> Vec<Id> {
         let mut renderer = mem::take(&mut self.renderer);
@@ -133,10 +162,10 @@ impl Operator {
     }
 
     /// Notes that a hub was looked at, and returns when to look again; `None` if the ClusterManager is gone.
-    fn looked(&mut self, name: &str, is_complete: bool) -> Option<Duration> {
+    fn looked(&mut self, name: &str, state: State) -> Option<Duration> {
         let generation = self.managers.get(name)?.metadata.generation;
         let before = self.hosted.remove(name);
-        let (seen, wait) = Seen::after(before, generation, (), is_complete);
+        let (seen, wait) = Seen::after(before, generation, (), state == State::Complete);
         self.hosted.insert(name.to_owned(), seen);
         Some(wait)
     }
@@ -164,23 +193,18 @@ pub(super) async fn run(on: &Handle<Operator>, name: &str) -> Next {
             say(on, name, &why).await
         }
     };
-    let Some(wait) = on.world().looked(name, looked.is_complete) else {
+    let Some(wait) = on.world().looked(name, looked.state) else {
         return Next::SETTLED;
-    };
-    let at_most = match looked.is_complete {
-        true => AT_REST,
-        false => WHILE_IT_IS_NOT,
     };
     let left = looked.renew_at.map(|it| it.duration_since(now().wall));
     let left = left.map(|it| Duration::try_from(it).unwrap_or_default().max(SOON));
+    let at_most = looked.state.at_most();
     let waits = [Some(at_most), left, looked.again].into_iter().flatten();
     let wait = waits.fold(wait, Duration::min);
     let now = now().instant;
-    Next::Settled {
-        again: Some(now + wait),
-        // What it says of the trouble may be new each time, and wakes it.
-        pause: (!looked.is_complete).then(|| now + wait.min(SOON)),
-    }
+    // What it says of trouble may be new each time, and wakes it.
+    let rest = (looked.state != State::Complete).then(|| wait.min(SOON));
+    Next::rests(Some(now + wait), rest, now)
 }
 
 async fn look(on: &Handle<Operator>, name: &str) -> Looked {
@@ -243,7 +267,11 @@ async fn look(on: &Handle<Operator>, name: &str) -> Looked {
                     Progress::Done | Progress::Failed => continue,
                 }
             }
-            looked.is_complete = failures.is_empty() && is_complete(name, &stored);
+            looked.state = match failures.is_empty() {
+                true if is_complete(name, &stored) => State::Complete,
+                true if on.world().is_moving(name, &stored, server) => State::Moving,
+                _ => State::Stuck,
+            };
             return looked;
         }
         let (here, there): (Vec<Write>, Vec<Write>) = (decision.writes.into_iter())

@@ -272,12 +272,16 @@ fn due(facts: &Facts<'_>, objects: &Objects, is_ready: bool, now: Now) -> Vec<Wr
     let namespaces: Vec<_> = objects.foundation.iter().filter(is_namespace).collect();
     let definitions = objects.definitions.iter().collect();
     let (foundation, workloads) = (&objects.foundation, &objects.workloads);
+    // An API server lets nobody bind a role that it does not know.
+    let is_bound = |it: &&Value| Kind::of(it).is_some_and(Kind::is_binding);
+    let unbound = foundation.iter().filter(|it| !is_bound(it));
     // Elsewhere the pods would wait for the credentials of their accounts.
     let can_run = facts.hosted.is_none_or(|it| it.has_credentials);
     let workloads = workloads.iter().filter(|_| can_run);
     for step in [
         definitions,
         namespaces,
+        unbound.collect(),
         foundation.iter().collect(),
         workloads.collect(),
     ] {

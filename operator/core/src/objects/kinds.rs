@@ -143,6 +143,11 @@ impl Kind {
         matches!(self, Self::MutatingWebhooks | Self::ValidatingWebhooks)
     }
 
+    /// Returns whether its objects give roles.
+    pub(crate) fn is_binding(self) -> bool {
+        matches!(self, Self::ClusterRoleBinding | Self::RoleBinding)
+    }
+
     /// Returns whether its objects have no namespace.
     #[must_use]
     pub fn is_cluster_scoped(self) -> bool {

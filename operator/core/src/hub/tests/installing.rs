@@ -26,7 +26,8 @@ fn the_parts_of_a_hub_come_one_after_the_other_and_webhooks_last() {
             "clustermanagers",
             "customresourcedefinitions",
             "namespaces",
-            "clusterrolebindings clusterroles poddisruptionbudgets rolebindings roles secrets serviceaccounts services",
+            "clusterroles poddisruptionbudgets roles secrets serviceaccounts services",
+            "clusterrolebindings rolebindings",
             "deployments",
             "clustermanagers",
         ],
@@ -324,7 +325,7 @@ fn the_namespace_comes_before_what_is_in_it() {
     let at = steps.iter().position(|it| it.contains(&namespace)).unwrap();
     assert_eq!(steps[at].len(), 1, "{:?}", steps[at]);
     assert!(
-        steps[at + 1]
+        steps[at + 2]
             .iter()
             .any(|it| it.starts_with("apply rolebindings"))
     );
