@@ -8,6 +8,7 @@ mod session;
 mod sets;
 mod works;
 
+use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -192,10 +193,12 @@ async fn body_within<T: DeserializeOwned>(body: Body, largest: usize) -> Result<
         let why = format!("the body cannot be received, or has more than {largest} bytes");
         Refused::new(StatusCode::PAYLOAD_TOO_LARGE, "TooLarge", why)
     })?;
-    serde_json::from_slice(&bytes).map_err(|error| {
+    let wrong = |error: &dyn Display| {
         let why = format!("the body cannot be read: {error}");
         Refused::new(StatusCode::BAD_REQUEST, "BadBody", why)
-    })
+    };
+    let text = str::from_utf8(&bytes).map_err(|error| wrong(&error))?;
+    serde_json::from_str(text).map_err(|error| wrong(&error))
 }
 
 /// A parameter of the query that is there once.

@@ -67,7 +67,7 @@ pub fn unreadable<T: serde::de::DeserializeOwned>(
     value: &serde_json::Value,
 ) -> Option<String> {
     let text = value.to_string();
-    let error = serde_json::from_slice::<T>(text.as_bytes()).err()?;
+    let error = serde_json::from_str::<T>(&text).err()?;
     let explained = explain_in(field, text.as_bytes(), &error);
     Some(
         explained

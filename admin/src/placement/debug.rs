@@ -8,6 +8,7 @@
 
 mod answer;
 
+use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -183,8 +184,11 @@ impl<A: Authority> Debugger<A> {
             let why = format!("the body is broken, or longer than {LARGEST} bytes");
             Refused(StatusCode::PAYLOAD_TOO_LARGE, why)
         })?;
-        let placement: Placement = serde_json::from_slice(&body)
-            .map_err(|error| wrong(format!("the body is not a Placement in JSON: {error}")))?;
+        let no_placement =
+            |error: &dyn Display| wrong(format!("the body is not a Placement in JSON: {error}"));
+        let text = str::from_utf8(&body).map_err(|error| no_placement(&error))?;
+        let placement: Placement =
+            serde_json::from_str(text).map_err(|error| no_placement(&error))?;
         let namespace = placement.metadata.namespace.clone().unwrap_or_default();
         if !names::is_dns1123_label(&namespace) {
             return Err(wrong(

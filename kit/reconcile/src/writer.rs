@@ -125,6 +125,9 @@ impl Writer {
             Ok(answer) if deletes && is_status(&answer.body) => Ok(Written::Gone),
             Ok(answer) => object_in(answer).map(Written::Object),
         };
+        if written.is_ok() {
+            log(write);
+        }
         written.map_err(|refusal| {
             let failure = WriteFailure {
                 reconciler: write.reconciler,
@@ -211,6 +214,29 @@ impl Writer {
                 .ok_or_else(|| call.not_sent("another process leads now"))?,
         };
         Ok((permit, longest))
+    }
+}
+
+/// Logs a write that was carried out, on whichever API server.
+fn log(write: &Write) {
+    let target = &write.target;
+    let namespace = target.namespace.as_deref().unwrap_or_default();
+    tracing::debug!(
+        reconciler = write.reconciler,
+        resource = target.resource.resource,
+        namespace,
+        name = target.name,
+        "written"
+    );
+    if let Some(why) = write.action.reason_of_deletion() {
+        tracing::info!(
+            reconciler = write.reconciler,
+            resource = target.resource.resource,
+            namespace,
+            name = target.name,
+            why,
+            "deleted"
+        );
     }
 }
 

@@ -58,8 +58,9 @@ pub(super) async fn after(admin: &Person) {
     })
     .await;
     assert_eq!(stored_in(&definition).1, &json!(["v1beta2"]));
-    let sets = admin.get(&SETS.replace("v1beta1", "v1beta2")).await;
-    for set in sets.unwrap().ok()["items"].as_array().unwrap() {
+    let today = SETS.replace("v1beta1", "v1beta2");
+    let sets = once(admin, &today, "the sets are listed", |_| true).await;
+    for set in sets["items"].as_array().unwrap() {
         let is_ours = set["metadata"]["name"]
             .as_str()
             .unwrap()

@@ -281,7 +281,7 @@ impl HubFiles {
             )));
         }
         let text = object.to_string();
-        serde_json::from_slice(text.as_bytes()).map_err(|error| {
+        serde_json::from_str(&text).map_err(|error| {
             let problem = explain_field(text.as_bytes(), &error);
             at.fault(format!("{path}{problem} ({identity})"))
         })

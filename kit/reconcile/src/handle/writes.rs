@@ -117,13 +117,6 @@ impl<W: World> Handle<W> {
     fn written(&self, server: usize, before: Option<Before<W>>, write: &Write, written: &Written) {
         let target = &write.target;
         let namespace = target.namespace.as_deref().unwrap_or_default();
-        tracing::debug!(
-            reconciler = write.reconciler,
-            resource = target.resource.resource,
-            namespace,
-            name = target.name,
-            "written"
-        );
         match (before, written) {
             (Some(Before { since, .. }), Written::Object(object))
                 if takes_last_finalizer(write, object) =>
@@ -137,16 +130,6 @@ impl<W: World> Handle<W> {
                 self.gone(since, namespace, &target.name)
             }
             (None, _) => {}
-        }
-        if let Some(why) = write.action.reason_of_deletion() {
-            tracing::info!(
-                reconciler = write.reconciler,
-                resource = target.resource.resource,
-                namespace,
-                name = target.name,
-                why,
-                "deleted"
-            );
         }
         let Written::Object(object) = written else {
             return;
