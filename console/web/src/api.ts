@@ -1,6 +1,7 @@
 // Calls of the server. Every answer is JSON; every refusal says what went wrong, and what to do.
 import { signal } from "@preact/signals";
 import type { ErrorAnswer, Failure, SessionAnswer } from "./answers";
+import { heard } from "./time";
 
 /** A call that was refused, or not answered. */
 export class Refused extends Error {
@@ -54,8 +55,11 @@ async function send(method: Method, path: string, body?: unknown, signal?: Abort
   const init: RequestInit = { method, credentials: "same-origin", headers: {}, signal: signal ?? null };
   if (method !== "GET") init.headers = { "X-Berth-Console": "1", "Content-Type": "application/json" };
   if (body !== undefined) init.body = JSON.stringify(body);
+  const sent = Date.now();
   try {
-    return await fetch(path, init);
+    const response = await fetch(path, init);
+    heard(response.headers.get("date"), sent);
+    return response;
   } catch {
     throw new Refused(UNREACHED);
   }

@@ -3,10 +3,11 @@
 import { signal } from "@preact/signals";
 import type { Failure } from "./answers";
 import { Refused, failureOf, request } from "./api";
+import { present } from "./time";
 import { hiddenFor, visible } from "./visible";
 
 /** The state of the stream, since when, and what the server said if it refused it. */
-export const link = signal<{ lost: boolean; since: number; refused?: Failure | undefined }>({ lost: false, since: Date.now() });
+export const link = signal<{ lost: boolean; since: number; refused?: Failure | undefined }>({ lost: false, since: present() });
 
 type Handlers = Record<string, (data: never) => void>;
 
@@ -38,7 +39,7 @@ async function follow(path: string, handlers: Handlers, closed: AbortSignal): Pr
     try {
       await read(path, handlers, AbortSignal.any([closed, hidden.signal]), () => {
         pause = FIRST_PAUSE;
-        if (link.value.lost) link.value = { lost: false, since: Date.now() };
+        if (link.value.lost) link.value = { lost: false, since: present() };
       });
     } catch (error) {
       if (error instanceof Refused && error.failure.code !== 0) refused = failureOf(error);
@@ -49,7 +50,7 @@ async function follow(path: string, handlers: Handlers, closed: AbortSignal): Pr
     if (hidden.signal.aborted) continue;
     // After the sign-out the sign-in is shown.
     if (closed.aborted || refused?.code === 401) return;
-    const since = link.value.lost ? link.value.since : Date.now();
+    const since = link.value.lost ? link.value.since : present();
     link.value = { lost: true, since, refused };
     await wait(pause + Math.random() * pause, closed);
     pause = Math.min(pause * 2, LONGEST_PAUSE);

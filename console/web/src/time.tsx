@@ -1,9 +1,32 @@
 // Times: how long ago, and the moment itself when pointed at.
 import { signal } from "@preact/signals";
 
+/** By how many milliseconds the server's clock is ahead of the browser's. */
+let ahead = 0;
+
+/** The present, by the server's clock. */
+export function present(): number {
+  return Date.now() + ahead;
+}
+
 /** The present, to the second. */
-export const now = signal(Date.now());
-setInterval(() => (now.value = Date.now()), 1_000);
+export const now = signal(present());
+setInterval(() => (now.value = present()), 1_000);
+
+/** Differences below it are none: a response says its time in whole seconds, and was under way. */
+const SMALLEST = 3_000;
+
+/** What a response says of the server's clock. `sent`: when it was asked for. */
+export function heard(date: string | null, sent: number): void {
+  const there = Date.parse(date ?? "") + 500;
+  if (Number.isNaN(there)) return;
+  const passed = Date.now() - sent;
+  const by = there - (sent + passed / 2);
+  const next = Math.abs(by) < SMALLEST + passed / 2 ? 0 : by;
+  if (Math.abs(next - ahead) < SMALLEST) return;
+  ahead = next;
+  now.value = present();
+}
 
 const UNITS: [number, string][] = [
   [86_400, "d"],

@@ -95,6 +95,23 @@ async function accepts(page) {
   await page.getByRole("article", { name: PENDING }).waitFor({ state: "detached" });
 }
 
+/** Ages are by the server's clock. */
+async function hasAWrongClock(page) {
+  for (const hours of [2, -2]) {
+    const wrong = await page.context().newPage();
+    wrong.setDefaultTimeout(60_000);
+    await wrong.clock.install({ time: Date.now() + hours * 3_600_000 });
+    await wrong.goto(new URL("/requests", page.url()).href);
+    await wrong.getByRole("article", { name: PENDING }).waitFor();
+    // The request was sent some seconds before, and less than an hour.
+    await wrong.waitForFunction((name) => {
+      const ages = [...document.querySelectorAll(`article[aria-label="${name}"] time`)].map((it) => it.textContent);
+      return ages.length > 0 && ages.every((it) => /^([1-9]\d*s|[1-5]?\dm)\b/.test(it));
+    }, PENDING);
+    await wrong.close();
+  }
+}
+
 /** What others change is seen without a reload. */
 async function follows(page) {
   await page.goto(new URL(`/clusters/${PENDING}`, page.url()).href);
@@ -203,6 +220,7 @@ await play(async () => {
   const page = await signsIn();
   await seesTheFleet(page);
   await findsClusters(page);
+  await hasAWrongClock(page);
   await accepts(page);
   await follows(page);
   await hasManyTabs(page);

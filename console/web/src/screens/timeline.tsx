@@ -5,7 +5,7 @@ import { Shown, useAnswer, useCommand } from "../answered";
 import type { Facet, TimelineAnswer, TimelineEntry } from "../answers";
 import { Empty, Notes } from "../parts";
 import { change, clusterPath, params } from "../router";
-import { Ago } from "../time";
+import { Ago, present } from "../time";
 import { useTyped } from "../typed";
 
 interface Visit {
@@ -13,7 +13,7 @@ interface Visit {
   newest: number;
   /** The entries that were shown at last. */
   shown: Set<string>;
-  /** When the page was left, by the browser's clock. */
+  /** When the page was left, by the clock of ages. */
   left: string;
 }
 
@@ -39,7 +39,7 @@ export function Timeline() {
   useEffect(() => {
     const leave = () => {
       if (newest.current === undefined) return;
-      last.value = { newest: newest.current, shown: new Set(shown.current.map((it) => it.id)), left: new Date().toISOString() };
+      last.value = { newest: newest.current, shown: new Set(shown.current.map((it) => it.id)), left: new Date(present()).toISOString() };
     };
     const turn = () => (document.visibilityState === "hidden" ? leave() : (visit.value = last.value));
     document.addEventListener("visibilitychange", turn);
