@@ -5,6 +5,7 @@
 //! - While the hub is away, what was known stays, and [`Kind::connection`] says since when.
 
 mod csrs;
+mod follow;
 mod happenings;
 mod parts;
 mod placements;
@@ -18,18 +19,18 @@ use std::time::Duration;
 
 use berth_admin::answers::Hub;
 use berth_api::GroupVersionResource;
-use berth_reconcile::{Item, Meta, Reports, WatchError, Watched, follow_all};
+use berth_reconcile::{Item, Watched};
 use jiff::Timestamp;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub(crate) use csrs::{CsrObject, Csrs};
+use follow::{Followed, begin};
 pub(crate) use happenings::{Happening, Happenings};
 pub(crate) use parts::{LeaseOfLeader, OpenParts, Parts, Revisions};
 pub(crate) use placements::{DecisionFact, PlacementFact};
 pub(crate) use sets::{BindingFact, SetFact};
-use store::key;
 pub(crate) use store::{Fact, Objects, Store};
 pub(crate) use works::{
     DecidedFact, MOST_CONDITIONS, RolloutFact, RolloutPlacement, WholeWork, WorkDifference,
@@ -37,7 +38,6 @@ pub(crate) use works::{
 };
 
 use crate::answers::{Connection, HubAnswer};
-use crate::rights::READS;
 
 /// A kind is followed this long after the last page was closed.
 const KEPT: Duration = Duration::from_secs(60);
@@ -69,10 +69,16 @@ pub(crate) struct Open<S>(Arc<Shared<S>>);
 
 #[derive(Debug)]
 struct Shared<S> {
+    common: Common,
+    state: Mutex<State<S>>,
+}
+
+/// What has nothing to do with the store of a kind.
+#[derive(Debug)]
+struct Common {
     part: Part,
     hub: Hub,
     tasks: Tasks,
-    state: Mutex<State<S>>,
     /// Counts the changes.
     changed: watch::Sender<u64>,
     /// Number of [`Open`]s.
@@ -100,13 +106,6 @@ struct State<S> {
     is_followed: bool,
 }
 
-/// Writes what a watch reports into the store.
-struct Filled<'a, S> {
-    shared: &'a Shared<S>,
-    /// While objects are listed: the keys of those that the list has named.
-    listed: Option<HashSet<String>>,
-}
-
 // === impl Kind ===
 
 impl<S: Store> Kind<S> {
@@ -116,34 +115,26 @@ impl<S: Store> Kind<S> {
 
     /// A part of the kind, for one page.
     pub(crate) fn part(hub: Hub, tasks: Tasks, part: Part) -> Self {
-        Self(Arc::new(Shared {
+        let common = Common {
             part,
             hub,
             tasks,
-            state: Mutex::new(State {
-                store: S::default(),
-                connection: loading(),
-                is_followed: false,
-            }),
             changed: watch::Sender::new(0),
             open: watch::Sender::new(0),
+        };
+        Self(Arc::new(Shared {
+            common,
+            state: Mutex::new(State::default()),
         }))
     }
 
     /// Follows the kind for as long as the result lives.
     pub(crate) fn open(&self) -> Open<S> {
         let mut state = self.0.lock();
-        self.0.open.send_modify(|count| *count += 1);
+        self.0.common.open.send_modify(|count| *count += 1);
         if !state.is_followed {
             state.is_followed = true;
-            let shared = Arc::clone(&self.0);
-            let ended = self.0.tasks.end.clone().cancelled_owned();
-            self.0.tasks.tracker.spawn(async move {
-                tokio::select! {
-                    () = ended => {}
-                    () = shared.follow() => {}
-                }
-            });
+            begin(Arc::clone(&self.0) as Arc<dyn Followed>);
         }
         drop(state);
         Open(Arc::clone(&self.0))
@@ -166,7 +157,7 @@ impl<S> Open<S> {
 
     /// Tells changes of the store and of the connection.
     pub(crate) fn changes(&self) -> watch::Receiver<u64> {
-        self.0.changed.subscribe()
+        self.0.common.changed.subscribe()
     }
 
     /// Waits until the first list is over, or failed.
@@ -184,7 +175,7 @@ impl<S> Drop for Open<S> {
     fn drop(&mut self) {
         // Under the lock, so that a task that ends sees each count.
         let _state = self.0.lock();
-        self.0.open.send_modify(|count| *count -= 1);
+        self.0.common.open.send_modify(|count| *count -= 1);
     }
 }
 
@@ -196,69 +187,65 @@ impl<S> Shared<S> {
     }
 }
 
-impl<S: Store> Shared<S> {
-    async fn follow(&self) {
-        let watched = self.part.of(S::watched());
-        let mut filled = Filled {
-            shared: self,
-            listed: None,
-        };
-        tokio::select! {
-            never = follow_all(self.hub.api(), &watched, &mut filled) => match never {},
-            () = self.idle() => {}
-        }
+impl<S: Store> Followed for Shared<S> {
+    fn common(&self) -> &Common {
+        &self.common
     }
 
-    /// Ends when nobody has looked for [`KEPT`]. Then the store is empty, and the next one begins anew.
-    async fn idle(&self) {
-        let mut open = self.open.subscribe();
-        let kept = match self.part {
-            Part::All => KEPT,
-            _ => Duration::ZERO,
-        };
-        loop {
-            // The sender lives as long as this.
-            if open.wait_for(|count| *count == 0).await.is_err() {
-                return;
-            }
-            let opened = tokio::time::timeout(kept, open.wait_for(|count| *count > 0));
-            if opened.await.is_ok() {
-                continue;
-            }
-            let mut state = self.lock();
-            if *self.open.borrow() == 0 {
-                *state = State {
-                    store: S::default(),
-                    connection: loading(),
-                    is_followed: false,
-                };
-                return;
-            }
-        }
+    fn watched(&self) -> Watched<()> {
+        S::watched()
     }
 
-    /// Changes the store or the connection, and tells it.
-    fn change(&self, change: impl FnOnce(&mut State<S>)) {
-        change(&mut self.lock());
+    fn resource(&self) -> &'static str {
+        S::RESOURCE
+    }
+
+    fn insert(&self, key: &str, item: &Item<'_>) {
+        // Read before the lock: an object may be large.
+        let object = S::read(item);
+        self.lock().store.insert(key, object);
+    }
+
+    fn remove(&self, key: &str) {
+        self.lock().store.remove(key);
+    }
+
+    fn retain(&self, listed: &HashSet<String>) {
+        self.lock().store.retain(|key| listed.contains(key));
+    }
+
+    fn connect(&self, change: &dyn Fn(&mut HubAnswer)) {
+        change(&mut self.lock().connection);
+    }
+
+    fn rests(&self) -> bool {
+        let mut state = self.lock();
+        let nobody_looks = *self.common.open.borrow() == 0;
+        if nobody_looks {
+            *state = State::default();
+        }
+        nobody_looks
+    }
+}
+
+// === impl State ===
+
+impl<S: Store> Default for State<S> {
+    fn default() -> Self {
+        Self {
+            store: S::default(),
+            connection: loading(),
+            is_followed: false,
+        }
+    }
+}
+
+// === impl Common ===
+
+impl Common {
+    fn tell(&self) {
         self.changed
             .send_modify(|count| *count = count.wrapping_add(1));
-    }
-
-    fn stands(&self, state: Connection, message: Option<&str>, remedy: Option<&str>) {
-        self.change(|it| {
-            let before = &it.connection;
-            let since = match before.state == state {
-                true => before.since,
-                false => Timestamp::now(),
-            };
-            it.connection = HubAnswer {
-                state,
-                since,
-                message: message.map(Into::into),
-                remedy: remedy.map(Into::into),
-                missing: None,
-            };
-        });
     }
 }
 
@@ -292,76 +279,5 @@ fn loading() -> HubAnswer {
         message: None,
         remedy: None,
         missing: None,
-    }
-}
-
-/// Returns what a failed list or watch means, and what to do.
-fn judge(code: u16, resource: &str) -> (Connection, String) {
-    match code {
-        401 => (
-            Connection::Refused,
-            "sign in at the hub again, for example by kubectl, and reload".to_owned(),
-        ),
-        403 => (
-            Connection::Refused,
-            format!(
-                "ask an admin for a role that may list and watch {resource}: {READS} is one"
-            ),
-        ),
-        404 => (
-            Connection::Refused,
-            "this API server has none of the CRDs of a hub: choose another --context, or install the hub by `berth init`".to_owned(),
-        ),
-        _ => (
-            Connection::Away,
-            "the page shows what was known, and goes on by itself when the hub answers".to_owned(),
-        ),
-    }
-}
-
-// === impl Filled ===
-
-impl<S: Store> Reports for Filled<'_, S> {
-    const RESUMES: bool = true;
-
-    fn listing(&mut self) {
-        self.listed = Some(HashSet::new());
-    }
-
-    fn listed(&mut self, _: Option<u64>) {
-        if let Some(listed) = self.listed.take() {
-            self.shared.lock().store.retain(|key| listed.contains(key));
-        }
-        self.shared.stands(Connection::Connected, None, None);
-    }
-
-    fn object(&mut self, item: &Item<'_>) {
-        let key = key(&item.meta);
-        // Read before the lock: an object may be large.
-        let object = S::read(item);
-        if let Some(listed) = &mut self.listed {
-            // Told at the end of the list.
-            self.shared.lock().store.insert(&key, object);
-            listed.insert(key);
-        } else {
-            self.shared.change(|state| state.store.insert(&key, object));
-        }
-    }
-
-    fn deleted(&mut self, meta: &Meta) {
-        self.shared.change(|state| state.store.remove(&key(meta)));
-    }
-
-    fn unreadable(&mut self, _: &str) {}
-
-    fn interrupted(&mut self, error: &WatchError) {
-        self.listed = None;
-        let (state, remedy) = judge(error.code, S::RESOURCE);
-        self.shared
-            .stands(state, Some(&error.message), Some(&remedy));
-    }
-
-    fn resumed(&mut self) {
-        self.shared.stands(Connection::Connected, None, None);
     }
 }
