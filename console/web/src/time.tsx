@@ -21,6 +21,8 @@ export function heard(date: string | null, sent: number): void {
   const there = Date.parse(date ?? "") + 500;
   if (Number.isNaN(there)) return;
   const passed = Date.now() - sent;
+  // The computer may have slept meanwhile.
+  if (passed > 10_000) return;
   const by = there - (sent + passed / 2);
   const next = Math.abs(by) < SMALLEST + passed / 2 ? 0 : by;
   if (Math.abs(next - ahead) < SMALLEST) return;
