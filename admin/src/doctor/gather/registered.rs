@@ -131,17 +131,21 @@ async fn called(hub: &HubConnection, namespace: &str, name: &str, installed_in: 
     let secret = async {
         // If the Deployment cannot be read, another check reports it.
         let deployment = get::<Deployment>(hub, Some(installed_in), installation::WEBHOOK).await;
-        let deployment = deployment.ok().flatten();
-        let usual = installation::secret(deployment.as_ref());
+        let is_elsewhere = matches!(deployment, Ok(None));
+        let usual = installation::secret(deployment.ok().flatten().as_ref());
         let at = |name: String| async move {
             let secret = get::<Secret>(hub, within, &name);
             (read("get", ("secrets", ""), within, secret).await, name)
         };
-        match at(usual).await {
-            // The gate runs on another cluster: mode Hosted.
-            (Ok(None), _) if deployment.is_none() => at(OWN_SECRET.to_owned()).await,
-            found => found,
+        let found = at(usual).await;
+        if is_elsewhere && matches!(found, (Ok(None), _)) {
+            // The gate may run on another cluster: mode Hosted.
+            let own = at(OWN_SECRET.to_owned()).await;
+            if matches!(own, (Ok(Some(_)), _)) {
+                return own;
+            }
         }
+        found
     };
     let (service, slices, (secret, secret_name)) = futures::join!(
         read(
