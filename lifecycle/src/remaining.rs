@@ -58,7 +58,7 @@ pub(super) async fn remaining(
     keep_first(&mut objects);
     Remaining {
         resource: resource.clone(),
-        objects: listed.map(|()| objects).map_err(|refusal| refusal.message),
+        objects: listed.map(|_| objects).map_err(|refusal| refusal.message),
     }
 }
 

@@ -20,8 +20,10 @@ use crate::elsewhere::{Elsewhere, is_away};
 /// What another cluster is, in messages.
 pub(crate) struct Called {
     pub(crate) what: &'static str,
-    /// The manifests with the operator's role there.
-    pub(crate) role: &'static str,
+    /// What gives the operator its permissions there.
+    pub(crate) there: &'static str,
+    /// What gives it those for the Secrets here.
+    pub(crate) here: &'static str,
 }
 
 /// Another cluster.
@@ -59,7 +61,7 @@ pub(crate) async fn reach<W: World>(
     let what = format!("secret {}/{}", id.namespace, id.name);
     let unusable = |is_away: bool, why: String| Unprepared { is_away, why };
     let secret = read(on, id).await;
-    let secret = secret.map_err(|error| unusable(false, error.to_string()))?;
+    let secret = secret.map_err(|error| unusable(false, explain(&error, called.here)))?;
     let secret = secret.ok_or_else(|| {
         let why = format!(
             "{what} does not exist; create it with a kubeconfig of {} in the key kubeconfig",
@@ -77,7 +79,7 @@ pub(crate) async fn reach<W: World>(
     let server = api.server().to_owned();
     let cluster = Elsewhere::new(on.writer(0), api);
     cluster.answers(probe).await.map_err(|error| {
-        let why = format!("{server} with {what}: {}", called.explain(&error));
+        let why = format!("{server} with {what}: {}", explain(&error, called.there));
         unusable(is_away(&error), why)
     })?;
     let created = secret["metadata"]["creationTimestamp"].as_str();
@@ -89,19 +91,11 @@ pub(crate) async fn reach<W: World>(
     })
 }
 
-/// An error as text for users, with what helps if a permission is missing. `where_`: "there", or another place.
-pub(crate) fn explain(error: &CallError, role: &str, where_: &str) -> String {
+/// An error as text for users, with what helps if a permission is missing.
+pub(crate) fn explain(error: &CallError, remedy: &str) -> String {
     match error.code() {
-        403 => format!("{error}: apply {role} {where_}"),
+        403 => format!("{error}: {remedy}"),
         _ => error.to_string(),
-    }
-}
-
-// === impl Called ===
-
-impl Called {
-    fn explain(&self, error: &CallError) -> String {
-        explain(error, self.role, "there")
     }
 }
 
@@ -119,7 +113,7 @@ impl Reached {
 
     /// A call to that cluster that failed.
     pub(crate) fn refused(&self, kind: Kind, error: &CallError) -> Failure {
-        self.failure(kind, &self.called.explain(error))
+        self.failure(kind, &explain(error, self.called.there))
     }
 
     /// Returns when another token is due, and what makes the Secret with this one, unless it is good.
@@ -134,7 +128,12 @@ impl Reached {
     ) -> Result<(Timestamp, Option<Write>), Vec<Failure>> {
         let of = |error: CallError| vec![self.refused(kept.failing, &error)];
         let cluster = &self.credentials.cluster;
-        let stored = read(on, kept.id).await.map_err(of)?;
+        let stored = read(on, kept.id).await.map_err(|error| {
+            vec![Failure {
+                kind: kept.failing,
+                message: explain(&error, self.called.here),
+            }]
+        })?;
         let data = stored.as_ref().map(decoded).unwrap_or_default();
         if let Some(renew_at) = good_until(&data, cluster, account, now().wall) {
             return Ok((renew_at, None));

@@ -32,13 +32,14 @@ mod status;
 
 pub use choice::{Choice, Ports, Settings, choice, labels_of};
 pub use decide::{
-    Facts, asked_for, can_have_a_hub, decide, report_failures, unreachable, wants_credentials,
+    Facts, asked_for, can_have_a_hub, decide, migrations, report_failures, unreachable,
+    wants_credentials,
 };
 pub use hosted::{
     Hosting, KINDS_HERE, TOKEN_FILE, accounts, is_here, kinds_there, secret_of, secrets,
 };
-pub(crate) use migration::FORMER;
-pub use migration::{Migration, migrations};
+pub use migration::Migration;
+pub(crate) use migration::{FORMER, FORMER_GROUP};
 pub use place::{HUB_KUBECONFIG, is_elsewhere, is_hosted};
 pub use render::{Objects, Renderer, deployments};
 pub use status::is_complete;

@@ -7,7 +7,9 @@ use berth_manifests::{HUB_NAMESPACE, Hub, values::HubValues};
 use serde_json::{Value, json};
 
 use crate::cluster;
-use crate::hub::{FORMER, HUB_KUBECONFIG, KINDS_HERE, RECONCILED, accounts, secret_of};
+use crate::hub::{
+    FORMER, FORMER_GROUP, HUB_KUBECONFIG, KINDS_HERE, RECONCILED, accounts, secret_of,
+};
 use crate::objects::{Id, Kind};
 use crate::pull::PULL_SECRET;
 use crate::spec::TLS_PROFILE;
@@ -132,13 +134,11 @@ pub fn of_hub() -> Vec<Value> {
     ];
     // What is stored in a former version is written anew.
     let definitions = Kind::Definition.resource();
-    for (group, resources) in FORMER {
-        let names: Vec<_> = resources.iter().map(|it| format!("{it}.{group}")).collect();
-        let names: Vec<_> = names.iter().map(|it| &**it).collect();
-        let status = format!("{}/status", definitions.resource);
-        cluster.push(rule(group, resources, &["get", "list", "patch"]));
-        cluster.push(named(&definitions.group, &status, &names, &["patch"]));
-    }
+    let names = FORMER.map(|it| format!("{it}.{FORMER_GROUP}"));
+    let names: Vec<_> = names.iter().map(|it| &**it).collect();
+    let status = format!("{}/status", definitions.resource);
+    cluster.push(rule(FORMER_GROUP, &FORMER, &["get", "list", "patch"]));
+    cluster.push(named(&definitions.group, &status, &names, &["patch"]));
     let mut namespaced = Vec::new();
     for kind in Kind::ALL {
         let of_kind_only = ids.iter().filter(|it| it.kind == kind);

@@ -24,7 +24,8 @@ use crate::settle::{failure, id};
 
 const CALLED: Called = Called {
     what: "the managed cluster",
-    role: "manifests/operator/klusterlet/role.yaml",
+    there: "apply manifests/operator/klusterlet/role.yaml there",
+    here: "apply manifests/operator/klusterlet/role.yaml again",
 };
 
 /// Upper bound on the steps of a task: each of the parts is taken over, then written.

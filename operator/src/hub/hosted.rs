@@ -7,8 +7,8 @@ use std::time::Duration;
 use berth_api::plan::Write;
 use berth_manifests::HUB_NAMESPACE;
 use berth_operator_core::hub::{
-    Facts, HUB_KUBECONFIG, Hosting, KINDS_HERE, RECONCILER, TOKEN_FILE, accounts, asked_for,
-    choice, decide, is_complete, is_here, is_hosted, kinds_there, labels_of, migrations,
+    Facts, HUB_KUBECONFIG, Hosting, KINDS_HERE, Migration, RECONCILER, TOKEN_FILE, accounts,
+    asked_for, choice, decide, is_complete, is_here, is_hosted, kinds_there, labels_of, migrations,
     report_failures, secret_of, secrets, unreachable, wants_credentials,
 };
 use berth_operator_core::names::CREATED_BY;
@@ -33,12 +33,14 @@ const MOST_STEPS: usize = 32;
 /// The longest time for all of a look. It goes on where it was.
 const LONGEST: Duration = Duration::from_secs(120);
 
-/// The shortest wait for a token that is to be renewed; and the longest after a look that found trouble, whatever changes.
+/// The shortest wait for a token that is to be renewed; the longest until a hub is looked at that is being installed or removed, and after a look
+/// that found trouble, whatever changes.
 const SOON: Duration = Duration::from_secs(10);
 
 const CALLED: Called = Called {
     what: "the hub",
-    role: "manifests/overlays/hosted-hub",
+    there: "apply manifests/overlays/hosted-hub there",
+    here: "apply manifests/overlays/hosting in that namespace",
 };
 
 /// How far a hub is.
@@ -46,7 +48,7 @@ const CALLED: Called = Called {
 enum State {
     /// It is as it should be, and its components run.
     Complete,
-    /// It is on the way there, or being removed: what is waited for shows itself at a look only.
+    /// It is not so yet, or is being removed: what is waited for shows itself at a look only.
     Moving,
     /// It cannot be looked at or written, or its ClusterManager is refused.
     #[default]
@@ -61,6 +63,8 @@ struct Looked {
     renew_at: Option<Timestamp>,
     /// When to look again at the latest.
     again: Option<Duration>,
+    /// What is to be written anew there.
+    anew: Option<(Reached, Vec<Migration>)>,
 }
 
 // === impl State ===
@@ -115,6 +119,17 @@ impl Operator {
         let decision = facts.map(|it| decide(&it, &mut renderer, now()));
         self.renderer = renderer;
         decision.unwrap_or_default()
+    }
+
+    /// What is to be written anew on its hub.
+    fn migrations(
+        &self,
+        name: &str,
+        stored: &BTreeMap<Id, Stored>,
+        hosting: Hosting<'_>,
+    ) -> Vec<Migration> {
+        let facts = self.facts_hosted(name, stored, hosting, &[]);
+        facts.map(|it| migrations(&it)).unwrap_or_default()
     }
 
     /// Returns whether its components are to have credentials.
@@ -183,7 +198,7 @@ pub(super) async fn run(on: &Handle<Operator>, name: &str) -> Next {
     if !on.world().is_hosted(name) {
         return Next::SETTLED;
     }
-    let looked = match timeout(LONGEST, look(on, name)).await {
+    let mut looked = match timeout(LONGEST, look(on, name)).await {
         Ok(looked) => looked,
         Err(_) => {
             let why = format!(
@@ -193,6 +208,15 @@ pub(super) async fn run(on: &Handle<Operator>, name: &str) -> Next {
             say(on, name, &why).await
         }
     };
+    // It may take longer than a look, and would begin anew.
+    if let Some((reached, due)) = looked.anew.take() {
+        match migrate(on, reached.cluster.writer(), name, due, CALLED.there).await {
+            Progress::Nothing => {}
+            Progress::Wait(wait) => looked.again = looked.again.into_iter().chain([wait]).min(),
+            Progress::Done => looked.again = Some(Duration::ZERO),
+            Progress::Failed(_) => looked.state = State::Stuck,
+        }
+    }
     let Some(wait) = on.world().looked(name, looked.state) else {
         return Next::SETTLED;
     };
@@ -215,8 +239,6 @@ async fn look(on: &Handle<Operator>, name: &str) -> Looked {
         Err(unprepared) => return say(on, name, &unprepared.why).await,
     };
     let mut failures = Vec::new();
-    // Once a look.
-    let mut is_tried = false;
     for _ in 0..MOST_STEPS {
         let stored = match everything(on, name, &reached).await {
             Ok(stored) => stored,
@@ -256,22 +278,14 @@ async fn look(on: &Handle<Operator>, name: &str) -> Looked {
                 // The finalizer, or what it says: more may be due.
                 continue;
             }
-            if !is_tried {
-                is_tried = true;
-                let due = migrations(name, &stored);
-                match migrate(on, reached.cluster.writer(), name, due).await {
-                    Progress::Nothing => {}
-                    Progress::Wait(wait) => {
-                        looked.again = looked.again.into_iter().chain([wait]).min()
-                    }
-                    Progress::Done | Progress::Failed => continue,
-                }
-            }
             looked.state = match failures.is_empty() {
                 true if is_complete(name, &stored) => State::Complete,
                 true if on.world().is_moving(name, &stored, server) => State::Moving,
                 _ => State::Stuck,
             };
+            let hosting = without_credentials(server);
+            let due = on.world().migrations(name, &stored, hosting);
+            looked.anew = Some((reached, due));
             return looked;
         }
         let (here, there): (Vec<Write>, Vec<Write>) = (decision.writes.into_iter())
@@ -320,7 +334,7 @@ async fn everything(
     let (here, there) = tokio::join!(here, there);
     let mut all = there.map_err(|error| reached.refused(Kind::ClusterRole, &error))?;
     all.extend(here.map_err(|error| {
-        let why = explain(&error, "manifests/overlays/hosting", "in it");
+        let why = explain(&error, CALLED.here);
         Failure {
             kind: Kind::Deployment,
             message: format!("the namespace {name}: {why}"),

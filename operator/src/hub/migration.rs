@@ -1,28 +1,38 @@
 //! Writes objects anew that are stored in a version that the hub is to lose.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use berth_api::plan::Target;
 use berth_operator_core::Failure;
 use berth_operator_core::hub::{Migration, migrations};
-use berth_operator_core::objects::Kind;
+use berth_operator_core::names::CREATED_BY;
+use berth_operator_core::objects::{Id, Kind, Stored};
 use berth_reconcile::queue::Next;
-use berth_reconcile::{Handle, Refusal, Writer, now};
-use futures::stream::{StreamExt, TryStreamExt, iter};
+use berth_reconcile::{Handle, Item, RawObject, Refusal, Writer, now};
+use futures::stream::{StreamExt, iter};
 use serde_json::Value;
 
 use super::world::{Key, Operator};
 
-/// How long definitions have had the version before objects are written in it: until then an API server may not know it, and store in another.
+/// How long a definition has had the version before objects are written in it: until then an API server may not know it, and store in another.
 const UNTIL_KNOWN: Duration = Duration::from_secs(10);
 
 /// Upper bound on the objects that are written at the same time.
 const AT_ONCE: usize = 8;
 
-/// Objects that are to be written anew.
+/// How often a write is tried that another client comes before.
+const TRIES: usize = 3;
+
+/// The wait after an object was refused: that does not pass by itself, and to try means to write all objects again.
+const AFTER_REFUSAL: Duration = Duration::from_secs(60);
+
+/// Definitions whose objects are to be written anew.
+#[derive(Default)]
 pub(super) struct Pending {
-    since: Instant,
-    /// What kept them from it the last time.
+    /// By definition: its generation, and since when it is so.
+    since: BTreeMap<Id, (i64, Instant)>,
+    /// What kept their objects from it the last time.
     pub(super) failures: Vec<Failure>,
 }
 
@@ -33,18 +43,54 @@ pub(super) enum Progress {
     /// Not yet.
     Wait(Duration),
     Done,
-    Failed,
+    /// Try again after this time, or soon.
+    Failed(Option<Duration>),
 }
 
-impl Operator {
-    /// How long to wait until objects are written anew.
-    fn wait(&mut self, name: &str, now: Instant) -> Duration {
-        let pending = self.pending.entry(name.to_owned());
-        let pending = pending.or_insert(Pending {
-            since: now,
-            failures: Vec::new(),
+/// Why objects are not written anew.
+struct Stopped {
+    why: String,
+    /// It passes by itself, and is not reported.
+    passes: bool,
+    wait: Option<Duration>,
+}
+
+// === impl Pending ===
+
+impl Pending {
+    /// What may be written now, and how long to wait for the first of the rest.
+    fn ready(&mut self, due: Vec<Migration>, now: Instant) -> (Vec<Migration>, Option<Duration>) {
+        let ids: Vec<_> = due.iter().map(|it| it.definition.clone()).collect();
+        self.since.retain(|id, _| ids.contains(id));
+        let mut first = None;
+        let ready = due.into_iter().filter(|it| {
+            let seen = self.since.entry(it.definition.clone());
+            let seen = seen.or_insert((it.generation, now));
+            if seen.0 != it.generation {
+                *seen = (it.generation, now);
+            }
+            let left = UNTIL_KNOWN.saturating_sub(now.duration_since(seen.1));
+            if !left.is_zero() {
+                first = first.into_iter().chain([left]).min();
+            }
+            left.is_zero()
         });
-        UNTIL_KNOWN.saturating_sub(now.duration_since(pending.since))
+        (ready.collect(), first)
+    }
+}
+
+// === impl Stopped ===
+
+impl From<Refusal> for Stopped {
+    fn from(refusal: Refusal) -> Self {
+        Self {
+            passes: refusal.code == 409,
+            wait: match refusal.code {
+                0 | 409 | 429 | 500.. => refusal.retry_after,
+                _ => Some(AFTER_REFUSAL),
+            },
+            why: refusal.message,
+        }
     }
 }
 
@@ -53,60 +99,79 @@ pub(super) async fn run(on: &Handle<Operator>, name: &str) -> Next {
     let due = {
         let world = on.world();
         match world.is_ready() && !world.is_hosted(name) {
-            true => migrations(name, &world.stored),
-            false => return Next::SETTLED,
+            true => world.facts(name, 0, &[]).map(|it| migrations(&it)),
+            false => None,
         }
     };
-    match migrate(on, on.writer(0), name, due).await {
+    let due = due.unwrap_or_default();
+    match migrate(
+        on,
+        on.writer(0),
+        name,
+        due,
+        "apply manifests/operator again",
+    )
+    .await
+    {
         // The definition changes, and wakes who decides about it.
         Progress::Nothing | Progress::Done => Next::SETTLED,
         Progress::Wait(wait) => Next::again(Some(now().instant + wait)),
-        Progress::Failed => {
+        Progress::Failed(wait) => {
             on.change(|_, wakes| wakes.wake(Key::Here(name.to_owned())));
-            Next::Failed { wait: None }
+            Next::Failed { wait }
         }
     }
 }
 
-/// Writes anew what is due for a ClusterManager. `writer`: of its hub.
+/// Writes anew what is due for a ClusterManager. `writer`: of its hub. `remedy`: what gives the operator its permissions there.
 pub(super) async fn migrate(
     on: &Handle<Operator>,
     writer: &Writer,
     name: &str,
     due: Vec<Migration>,
+    remedy: &str,
 ) -> Progress {
     if due.is_empty() {
         on.world().pending.remove(name);
         return Progress::Nothing;
     }
-    let wait = on.world().wait(name, now().instant);
-    if !wait.is_zero() {
-        return Progress::Wait(wait);
-    }
+    let (ready, first) = {
+        let mut world = on.world();
+        let pending = world.pending.entry(name.to_owned()).or_default();
+        pending.ready(due, now().instant)
+    };
     let mut failures = Vec::new();
-    for migration in &due {
-        if let Err(refusal) = anew(writer, migration).await {
+    let mut progress = first.map_or(Progress::Done, Progress::Wait);
+    for migration in &ready {
+        let definition = migration.definition.shown();
+        let Err(stopped) = anew(writer, migration).await else {
+            tracing::info!(definition, "all objects are written anew");
+            continue;
+        };
+        let Stopped { why, passes, wait } = stopped;
+        tracing::warn!(definition, error = why, "objects are not written anew");
+        progress = Progress::Failed(wait);
+        if !passes {
             failures.push(Failure {
                 kind: Kind::Definition,
-                message: format!("{}: {}", migration.definition.shown(), refusal.message),
+                message: format!("{definition}: {why}"),
             });
-        } else {
-            let definition = migration.definition.shown();
-            tracing::info!(definition, "all objects are written anew");
         }
     }
-    let is_done = failures.is_empty();
+    if failures.iter().any(|it| it.message.contains("forbidden")) {
+        failures.push(Failure {
+            kind: Kind::Definition,
+            message: remedy.to_owned(),
+        });
+    }
     if let Some(pending) = on.world().pending.get_mut(name) {
         pending.failures = failures;
     }
-    match is_done {
-        true => Progress::Done,
-        false => Progress::Failed,
-    }
+    progress
 }
 
 /// Writes all objects of a definition anew, then has it say so. Their names are in memory at once; the controller has all of the objects.
-async fn anew(writer: &Writer, migration: &Migration) -> Result<(), Refusal> {
+async fn anew(writer: &Writer, migration: &Migration) -> Result<(), Stopped> {
     let target = |namespace: &str, name: &str| Target {
         resource: migration.objects.clone(),
         namespace: Some(namespace.to_owned()).filter(|it| !it.is_empty()),
@@ -114,32 +179,99 @@ async fn anew(writer: &Writer, migration: &Migration) -> Result<(), Refusal> {
     };
     let mut objects = Vec::new();
     let all = target("", "");
-    (writer.each_metadata(&all, &mut |item| {
+    let mut look = |item: &Item<'_>| {
         objects.push(target(&item.meta.namespace, &item.meta.name));
         Ok(())
-    }))
-    .await?;
+    };
+    if !writer.each_metadata(&all, &mut look).await? {
+        // Not none: an API server that has not seen the definition yet.
+        return Err(Stopped {
+            why: format!("version {} is not served yet", migration.objects.version),
+            passes: true,
+            wait: None,
+        });
+    }
     let writes = iter(objects).map(|target| async move {
-        match store_anew(writer, migration, &target).await {
-            // Gone since.
-            Err(refusal) if refusal.is_absent => Ok(()),
-            stored => stored,
-        }
+        let stored = store_anew(writer, migration, &target).await;
+        stored.map_err(|refusal| (target, refusal))
     });
-    writes.buffer_unordered(AT_ONCE).try_collect::<()>().await?;
-    let written = writer.write(&migration.done()).await;
-    written.map(drop).map_err(|(_, refusal)| refusal)
+    let mut writes = writes.buffer_unordered(AT_ONCE);
+    let mut refused = Vec::new();
+    while let Some(written) = writes.next().await {
+        let Err((target, refusal)) = written else {
+            continue;
+        };
+        // The others would not be written either.
+        let ends = matches!(refusal.code, 0 | 429 | 500..);
+        refused.push((target, refusal));
+        if ends {
+            break;
+        }
+    }
+    let more = refused.len().saturating_sub(1);
+    if let Some((target, refusal)) = refused.into_iter().next() {
+        let name = match &target.namespace {
+            Some(namespace) => format!("{namespace}/{}", target.name),
+            None => target.name,
+        };
+        let more = match more {
+            0 => String::new(),
+            more => format!("; and {more} more objects"),
+        };
+        let why = format!("{name}: {}{more}", refusal.message);
+        return Err(Stopped {
+            why,
+            passes: false,
+            ..Stopped::from(refusal)
+        });
+    }
+    done(writer, migration.clone()).await
 }
 
+/// Writes an object anew. One that is gone needs nothing.
 async fn store_anew(
     writer: &Writer,
     migration: &Migration,
     target: &Target,
 ) -> Result<(), Refusal> {
-    let (object, _) = writer.read(target).await?;
-    let object: Value =
-        (object.item().parse()).map_err(|error| Refusal::unreadable(&error.to_string()))?;
-    let write = migration.anew(target, &object);
-    let written = writer.write(&write).await;
-    written.map(drop).map_err(|(_, refusal)| refusal)
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        let object = match migration.needs_content() {
+            true => match writer.read(target).await {
+                Err(refusal) if refusal.is_absent => return Ok(()),
+                read => content(&read?.0)?,
+            },
+            false => Value::Null,
+        };
+        let written = writer.write(&migration.anew(target, &object)).await;
+        match written.map_err(|(_, refusal)| refusal) {
+            Err(refusal) if refusal.is_absent => return Ok(()),
+            Err(refusal) if refusal.code == 409 && tries < TRIES => {}
+            written => return written.map(drop),
+        }
+    }
+}
+
+fn content(object: &RawObject) -> Result<Value, Refusal> {
+    let parsed = object.item().parse();
+    parsed.map_err(|error| Refusal::unreadable(&error.to_string()))
+}
+
+/// Has a definition say that nothing is stored in its former versions. It may have changed since, in what does not matter.
+async fn done(writer: &Writer, mut migration: Migration) -> Result<(), Stopped> {
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        let written = writer.write(&migration.done()).await;
+        match written.map_err(|(_, refusal)| refusal) {
+            Err(refusal) if refusal.code == 409 && tries < TRIES => {
+                let (definition, _) = writer.read(&migration.done().target).await?;
+                let stored = Stored::read(definition.item().json, CREATED_BY);
+                let again = stored.ok().and_then(|it| migration.again(&it));
+                migration = again.ok_or(Stopped::from(refusal))?;
+            }
+            written => return written.map(drop).map_err(Stopped::from),
+        }
+    }
 }

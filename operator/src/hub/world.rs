@@ -201,6 +201,7 @@ impl World for Operator {
                 self.unreadable.remove(&it.name);
                 self.managers.insert(it.name.clone(), *manager);
                 wakes.wake(Key::Elsewhere(it.name.clone()));
+                wakes.wake(Key::Anew(it.name.clone()));
             }
             (Kind::Node(place), Fact::Node) => {
                 let is_new =

@@ -170,7 +170,7 @@ async fn a_hub_is_installed_from_another_cluster_kept_and_removed() {
         .said(("HubRegistrationDegraded", "False", "RegistrationFunctional"))
         .await;
 
-    migrating::after(hub).await;
+    migrating::after(hub, 1).await;
 
     // The gate decides on the hub, and nothing of the hub is here.
     let (path, cluster) = managed_cluster("elsewhere");

@@ -52,22 +52,25 @@ pub(super) async fn before(cluster: &Cluster, admin: &Person, sets: usize) {
 }
 
 /// Waits until the former version is gone, and looks at the sets.
-pub(super) async fn after(admin: &Person) {
+pub(super) async fn after(admin: &Person, sets: usize) {
     let definition = once(admin, DEFINITION, "the former version is gone", |it| {
         stored_in(it).0 == ["v1beta2"]
     })
     .await;
     assert_eq!(stored_in(&definition).1, &json!(["v1beta2"]));
     let today = SETS.replace("v1beta1", "v1beta2");
-    let sets = once(admin, &today, "the sets are listed", |_| true).await;
-    for set in sets["items"].as_array().unwrap() {
+    let listed = once(admin, &today, "the sets are listed", |_| true).await;
+    let mut count = 0;
+    for set in listed["items"].as_array().unwrap() {
         let is_ours = set["metadata"]["name"]
             .as_str()
             .unwrap()
             .starts_with("set-");
         let type_ = &set["spec"]["clusterSelector"]["selectorType"];
         assert!(!is_ours || type_ == "ExclusiveClusterSetLabel", "{set:#}");
+        count += usize::from(is_ours);
     }
+    assert_eq!(count, sets);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -95,7 +98,7 @@ async fn what_is_stored_in_a_former_version_is_written_anew_before_the_version_g
     node.runs_the_hub().await;
     let admin = &node.admin;
     said(admin, condition("True", "StorageVersionMigrationSucceed")).await;
-    after(admin).await;
+    after(admin, 501).await;
     guarded(admin).await;
     drop(operator);
 }

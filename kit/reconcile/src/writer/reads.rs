@@ -68,8 +68,8 @@ impl Writer {
             .transpose()
     }
 
-    /// Lists the metadata of all objects of a kind in a namespace. Calls `look` for each as it is read. A kind that is not
-    /// served has no objects.
+    /// Lists the metadata of all objects of a kind in a namespace. Calls `look` for each as it is read. Returns whether the kind is
+    /// served: one that is not has no objects to list.
     ///
     /// # Errors
     /// The objects cannot be listed, or one cannot be read.
@@ -77,7 +77,7 @@ impl Writer {
         &self,
         kind: &Target,
         look: &mut (dyn FnMut(&Item<'_>) -> Result<(), serde_json::Error> + Send),
-    ) -> Result<(), Refusal> {
+    ) -> Result<bool, Refusal> {
         let mut next = String::new();
         loop {
             let path = path(&all_of(kind), None);
@@ -92,7 +92,7 @@ impl Writer {
             };
             let page = self.page(call.accept(METADATA_LIST), &mut take).await;
             let shell = match page {
-                Err(refusal) if refusal.kind_is_absent => return Ok(()),
+                Err(refusal) if refusal.kind_is_absent => return Ok(false),
                 page => page?,
             };
             if let Some(error) = failed {
@@ -102,7 +102,7 @@ impl Writer {
             }
             match shell.metadata.token {
                 Some(token) if !token.is_empty() => next = token,
-                _ => return Ok(()),
+                _ => return Ok(true),
             }
         }
     }

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::choice::{Choice, Settings, choice};
 use super::definitions::{bundle, converts_elsewhere, definition, with_bundle};
 use super::hosted::{Hosting, rival};
+use super::migration::{Migration, former};
 use super::place::{HUB_KUBECONFIG, has_hub_here, is_elsewhere, namespace, was_elsewhere};
 use super::render::{Objects, Renderer};
 use super::status::{Applied, Report, status};
@@ -38,7 +39,7 @@ pub struct Facts<'a> {
     pub settings: &'a Settings,
     /// The writes of the last decision that failed.
     pub failures: &'a [Failure],
-    /// What kept objects from being written anew: see [`migrations`](super::migrations).
+    /// What kept objects from being written anew: see [`migrations`].
     pub unmigrated: &'a [Failure],
     /// Of a hub that is another cluster. Then the objects are those of both.
     pub hosted: Option<Hosting<'a>>,
@@ -183,11 +184,26 @@ pub fn can_have_a_hub(manager: &ClusterManager, stored: &BTreeMap<Id, Stored>) -
 /// Returns whether the components of a hub that is another cluster are to have credentials for it.
 #[must_use]
 pub fn wants_credentials(facts: &Facts<'_>) -> bool {
+    has_its_hub(facts) && was_elsewhere(facts.manager)
+}
+
+/// What is to be written anew: not while former versions are served, in which something new may come.
+#[must_use]
+pub fn migrations(facts: &Facts<'_>) -> Vec<Migration> {
+    if !has_its_hub(facts) {
+        return Vec::new();
+    }
+    let former = former(name_of(facts.manager), facts.stored);
+    let due = former.filter(|(_, is_served)| !is_served);
+    due.map(|(migration, _)| migration).collect()
+}
+
+/// Returns whether a hub is kept for a ClusterManager: nothing refuses it, and it is not removed.
+fn has_its_hub(facts: &Facts<'_>) -> bool {
     let subject = subject(facts.manager);
     !subject.is_deleting()
         && refusal(facts).is_none()
         && subject.has_finalizer(CLUSTER_MANAGER_FINALIZER)
-        && was_elsewhere(facts.manager)
 }
 
 /// What a ClusterManager asks for.

@@ -36,7 +36,7 @@ pub(super) fn definition(
         if is_later(object, &wanted) || is_of_others && !has_version {
             return None;
         }
-        keep(&mut wanted, stored);
+        keep(&mut wanted, stored, is_rolled_out);
         // The gate is not there yet: whoever converts goes on.
         if !is_rolled_out && is_converted(object) {
             wanted["spec"]["conversion"] = object["spec"]["conversion"].clone();

@@ -15,22 +15,24 @@ use super::RECONCILER;
 use crate::decision::Store;
 use crate::objects::{Id, Kind, Stored};
 
-/// The CustomResourceDefinitions that had other versions than today.
-pub(crate) const FORMER: [(&str, &[&str]); 1] = [(
-    "cluster.open-cluster-management.io",
-    &[
-        "managedclustersets",
-        "managedclustersetbindings",
-        "placements",
-        "placementdecisions",
-    ],
-)];
+/// The kinds that had other versions than today: their group, and their resources.
+pub(crate) const FORMER_GROUP: &str = "cluster.open-cluster-management.io";
+pub(crate) const FORMER: [&str; 4] = [
+    SETS,
+    "managedclustersetbindings",
+    "placements",
+    "placementdecisions",
+];
+
+const SETS: &str = "managedclustersets";
 
 /// A CustomResourceDefinition whose objects are to be written anew.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Migration {
     /// The definition.
     pub definition: Id,
+    /// `metadata.generation` of the definition.
+    pub generation: i64,
     /// All objects, in the version in which they will be stored.
     pub objects: GroupVersionResource,
     /// The versions in which some of them may be stored.
@@ -52,8 +54,9 @@ static VERSIONS: LazyLock<BTreeMap<String, BTreeSet<String>>> = LazyLock::new(||
     versions.collect()
 });
 
-/// Keeps the versions of a stored definition in which objects may be stored.
-pub(super) fn keep(wanted: &mut Value, stored: &Stored) {
+/// Keeps the versions of a stored definition in which objects may be stored. Nobody needs them once the Deployments are rolled out: then they
+/// are not served any more, so that nothing new comes in them.
+pub(super) fn keep(wanted: &mut Value, stored: &Stored, is_rolled_out: bool) {
     let known: BTreeSet<String> = names(wanted).map(str::to_owned).collect();
     let object = stored.object();
     let versions = object["spec"]["versions"].as_array().into_iter().flatten();
@@ -64,40 +67,52 @@ pub(super) fn keep(wanted: &mut Value, stored: &Stored) {
     if let Some(versions) = wanted["spec"]["versions"].as_array_mut() {
         versions.extend(former.cloned().map(|mut it| {
             it["storage"] = json!(false);
+            it["served"] = json!(it["served"] == true && !is_rolled_out);
             it
         }));
     }
 }
 
-/// What is to be written anew for a ClusterManager: its definitions have their versions, and there are objects in others.
-#[must_use]
-pub fn migrations(name: &str, stored: &Store) -> Vec<Migration> {
-    let definitions = stored.iter().filter(|(id, it)| {
-        id.kind == Kind::Definition && it.created_by.as_deref() == Some(name) && it.is_applied()
-    });
-    let due = definitions.filter_map(|(id, it)| migration(id, it));
-    due.collect()
+/// The definitions of a ClusterManager whose objects may be stored in former versions, and whether these are served.
+pub(super) fn former(name: &str, stored: &Store) -> impl Iterator<Item = (Migration, bool)> {
+    stored.iter().filter_map(move |(id, it)| {
+        let former = former_versions(id, it)?;
+        let is_ours = it.created_by.as_deref() == Some(name) && it.is_applied();
+        if !is_ours || it.is_deleting() {
+            return None;
+        }
+        migration(id, it, former)
+    })
 }
 
-fn migration(id: &Id, stored: &Stored) -> Option<Migration> {
+fn former_versions(id: &Id, stored: &Stored) -> Option<Vec<String>> {
+    if id.kind != Kind::Definition {
+        return None;
+    }
     let known = VERSIONS.get(&id.name)?;
     let versions = stored.stored_versions.iter();
     let former: Vec<_> = versions
         .filter(|it| !known.contains(*it))
         .cloned()
         .collect();
-    if former.is_empty() {
-        return None;
-    }
+    (!former.is_empty()).then_some(former)
+}
+
+fn migration(id: &Id, stored: &Stored, former: Vec<String>) -> Option<(Migration, bool)> {
+    let known = VERSIONS.get(&id.name)?;
     let spec = stored.object()["spec"].take();
     let text = |it: &Value| it.as_str().unwrap_or_default().to_owned();
-    let versions = spec["versions"].as_array()?.iter();
-    let version = versions.filter(|it| it["storage"] == true);
-    let version = version
-        .map(|it| text(&it["name"]))
-        .find(|it| known.contains(it))?;
-    Some(Migration {
+    let versions = spec["versions"].as_array()?;
+    let mut stores = versions.iter().filter(|it| it["storage"] == true);
+    let version = stores
+        .find(|it| known.contains(&text(&it["name"])))
+        .map(|it| text(&it["name"]))?;
+    let is_served = versions
+        .iter()
+        .any(|it| former.contains(&text(&it["name"])) && it["served"] == true);
+    let migration = Migration {
         definition: id.clone(),
+        generation: stored.generation,
         objects: GroupVersionResource::new(
             text(&spec["group"]),
             version,
@@ -106,7 +121,8 @@ fn migration(id: &Id, stored: &Stored) -> Option<Migration> {
         former,
         uid: stored.uid.clone(),
         resource_version: stored.resource_version.clone(),
-    })
+    };
+    Some((migration, is_served))
 }
 
 /// The names of the versions of a definition.
@@ -119,17 +135,23 @@ fn names(definition: &Value) -> impl Iterator<Item = &str> {
 // === impl Migration ===
 
 impl Migration {
-    /// Writes an object anew. A patch without content suffices: the API server stores the object if that changes how it is stored.
+    /// Returns whether the content of an object decides how it is written.
+    #[must_use]
+    pub fn needs_content(&self) -> bool {
+        self.objects.resource == SETS
+    }
+
+    /// Writes an object anew. A patch without content suffices: the API server stores the object if that changes how it is stored. `object`: if
+    /// its content decides.
     #[must_use]
     pub fn anew(&self, target: &Target, object: &Value) -> Write {
         // The one value that OCM renamed, from v1beta1 to v1beta2; its webhook converted it.
         let selector = &object["spec"]["clusterSelector"]["selectorType"];
-        let body = match self.objects.resource == "managedclustersets"
-            && selector == "LegacyClusterSetLabel"
-        {
-            true => {
-                json!({"spec": {"clusterSelector": {"selectorType": "ExclusiveClusterSetLabel"}}})
-            }
+        let body = match self.needs_content() && selector == "LegacyClusterSetLabel" {
+            true => json!({
+                "metadata": {"resourceVersion": object["metadata"]["resourceVersion"]},
+                "spec": {"clusterSelector": {"selectorType": "ExclusiveClusterSetLabel"}},
+            }),
             false => json!({}),
         };
         let action = Action::Patch {
@@ -143,6 +165,15 @@ impl Migration {
             reconciler: RECONCILER,
             events,
         }
+    }
+
+    /// The same with the definition as it is stored now; `None` if another one is due, or none.
+    #[must_use]
+    pub fn again(&self, stored: &Stored) -> Option<Self> {
+        let former = former_versions(&self.definition, stored)?;
+        let (again, _) = migration(&self.definition, stored, former)?;
+        let is_same = |of: &Self| (of.uid.clone(), of.generation, of.former.clone());
+        (is_same(&again) == is_same(self)).then_some(again)
     }
 
     /// Has the definition say that all objects are stored in its version. Not if it has changed since.

@@ -9,7 +9,7 @@ use berth_manifests::HUB_NAMESPACE;
 
 use super::choice::Choice;
 use super::decide::{deployment, name_of};
-use super::migration::{Migration, migrations};
+use super::migration::former;
 use super::render::{GATE, Objects, deployments};
 use crate::decision::Failure;
 use crate::objects::{Id, Kind, Stored};
@@ -233,7 +233,7 @@ fn placement(name: &str, report: &Report<'_>) -> Said<'static> {
 /// Whether all objects are stored in versions that the hub has, on one where that was not so.
 fn migration(manager: &ClusterManager, report: &Report<'_>) -> Option<Said<'static>> {
     const TYPE: &str = conditions::operator::MIGRATION_SUCCEEDED;
-    let due = migrations(name_of(manager), report.stored);
+    let due: Vec<_> = former(name_of(manager), report.stored).collect();
     let status = manager.status.as_ref();
     let mut before = status.into_iter().flat_map(|it| &it.conditions);
     if due.is_empty() {
@@ -241,7 +241,7 @@ fn migration(manager: &ClusterManager, report: &Report<'_>) -> Option<Said<'stat
         let was_due = before.any(|it| it.type_ == TYPE);
         return was_due.then_some((TYPE, TRUE, "StorageVersionMigrationSucceed", message));
     }
-    let due: Vec<_> = due.iter().map(Migration::shown).collect();
+    let due: Vec<_> = due.iter().map(|(it, _)| it.shown()).collect();
     let due = due.join("; ");
     Some(match report.unmigrated {
         [] => (TYPE, FALSE, "StorageVersionMigrationProcessing", due),
@@ -302,5 +302,5 @@ pub fn is_complete(name: &str, stored: &BTreeMap<Id, Stored>) -> bool {
     };
     deployments(name).into_iter().all(runs)
         && own().any(|(id, _)| id.kind.is_guard())
-        && migrations(name, stored).is_empty()
+        && former(name, stored).next().is_none()
 }

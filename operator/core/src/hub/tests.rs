@@ -101,10 +101,10 @@ impl Play {
             .collect()
     }
 
-    fn decide(&self) -> Decision {
+    fn with_facts<T>(&self, look: impl FnOnce(&Facts<'_>) -> T) -> T {
         let stored = self.known();
         let manager = self.manager();
-        let facts = Facts {
+        look(&Facts {
             manager: &manager,
             elder: None,
             nodes: self.nodes,
@@ -113,8 +113,11 @@ impl Play {
             failures: &self.failures,
             unmigrated: &self.unmigrated,
             hosted: self.hosted,
-        };
-        decide(&facts, &mut self.renderer.borrow_mut(), now())
+        })
+    }
+
+    fn decide(&self) -> Decision {
+        self.with_facts(|it| decide(it, &mut self.renderer.borrow_mut(), now()))
     }
 
     /// Carries out what is decided until nothing is due. Returns the writes, step by step.
