@@ -52,6 +52,8 @@ struct Stopped {
     why: String,
     /// It passes by itself, and is not reported.
     passes: bool,
+    /// The operator lacks a permission.
+    is_forbidden: bool,
     wait: Option<Duration>,
 }
 
@@ -64,18 +66,23 @@ impl Pending {
         self.since.retain(|id, _| ids.contains(id));
         let mut first = None;
         let ready = due.into_iter().filter(|it| {
-            let seen = self.since.entry(it.definition.clone());
-            let seen = seen.or_insert((it.generation, now));
-            if seen.0 != it.generation {
-                *seen = (it.generation, now);
-            }
-            let left = UNTIL_KNOWN.saturating_sub(now.duration_since(seen.1));
+            let left = self.left(&it.definition, it.generation, now);
             if !left.is_zero() {
                 first = first.into_iter().chain([left]).min();
             }
             left.is_zero()
         });
         (ready.collect(), first)
+    }
+
+    /// How long to wait for a definition of this generation.
+    fn left(&mut self, definition: &Id, generation: i64, now: Instant) -> Duration {
+        let seen = self.since.entry(definition.clone());
+        let seen = seen.or_insert((generation, now));
+        if seen.0 != generation {
+            *seen = (generation, now);
+        }
+        UNTIL_KNOWN.saturating_sub(now.duration_since(seen.1))
     }
 }
 
@@ -85,6 +92,7 @@ impl From<Refusal> for Stopped {
     fn from(refusal: Refusal) -> Self {
         Self {
             passes: refusal.code == 409,
+            is_forbidden: refusal.code == 403,
             wait: match refusal.code {
                 0 | 409 | 429 | 500.. => refusal.retry_after,
                 _ => Some(AFTER_REFUSAL),
@@ -104,15 +112,8 @@ pub(super) async fn run(on: &Handle<Operator>, name: &str) -> Next {
         }
     };
     let due = due.unwrap_or_default();
-    match migrate(
-        on,
-        on.writer(0),
-        name,
-        due,
-        "apply manifests/operator again",
-    )
-    .await
-    {
+    let remedy = "apply manifests/operator again";
+    match migrate(on, on.writer(0), name, due, remedy).await {
         // The definition changes, and wakes who decides about it.
         Progress::Nothing | Progress::Done => Next::SETTLED,
         Progress::Wait(wait) => Next::again(Some(now().instant + wait)),
@@ -148,21 +149,18 @@ pub(super) async fn migrate(
             tracing::info!(definition, "all objects are written anew");
             continue;
         };
-        let Stopped { why, passes, wait } = stopped;
+        let why = match stopped.is_forbidden {
+            true => format!("{}: {remedy}", stopped.why),
+            false => stopped.why,
+        };
         tracing::warn!(definition, error = why, "objects are not written anew");
-        progress = Progress::Failed(wait);
-        if !passes {
+        progress = Progress::Failed(stopped.wait);
+        if !stopped.passes {
             failures.push(Failure {
                 kind: Kind::Definition,
                 message: format!("{definition}: {why}"),
             });
         }
-    }
-    if failures.iter().any(|it| it.message.contains("forbidden")) {
-        failures.push(Failure {
-            kind: Kind::Definition,
-            message: remedy.to_owned(),
-        });
     }
     if let Some(pending) = on.world().pending.get_mut(name) {
         pending.failures = failures;
@@ -188,6 +186,7 @@ async fn anew(writer: &Writer, migration: &Migration) -> Result<(), Stopped> {
         return Err(Stopped {
             why: format!("version {} is not served yet", migration.objects.version),
             passes: true,
+            is_forbidden: false,
             wait: None,
         });
     }
@@ -272,6 +271,60 @@ async fn done(writer: &Writer, mut migration: Migration) -> Result<(), Stopped> 
                 migration = again.ok_or(Stopped::from(refusal))?;
             }
             written => return written.map(drop).map_err(Stopped::from),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settle::id;
+
+    #[test]
+    fn each_definition_waits_since_its_last_generation() {
+        let mut pending = Pending::default();
+        let begin = Instant::now();
+        for (name, generation, after, left) in [
+            ("a", 1, 0, 10),
+            ("a", 1, 4, 6),
+            ("b", 1, 4, 10),
+            ("a", 1, 10, 0),
+            ("b", 1, 10, 4),
+            // It has changed.
+            ("a", 2, 11, 10),
+            ("a", 2, 30, 0),
+        ] {
+            let definition = id(Kind::Definition, "", name);
+            let now = begin + Duration::from_secs(after);
+            let is = pending.left(&definition, generation, now);
+            assert_eq!(is, Duration::from_secs(left), "{name} {generation} {after}");
+        }
+    }
+
+    #[test]
+    fn what_passes_by_itself_is_not_reported_and_comes_again_soon() {
+        let stopped = |code| {
+            let Stopped {
+                passes,
+                is_forbidden,
+                wait,
+                ..
+            } = Refusal {
+                code,
+                retry_after: Some(Duration::from_secs(3)),
+                ..Refusal::unreadable("no")
+            }
+            .into();
+            (passes, is_forbidden, wait.map(|it| it.as_secs()))
+        };
+        for (code, is) in [
+            (409, (true, false, Some(3))),
+            (429, (false, false, Some(3))),
+            (503, (false, false, Some(3))),
+            (403, (false, true, Some(60))),
+            (422, (false, false, Some(60))),
+        ] {
+            assert_eq!(stopped(code), is, "{code}");
         }
     }
 }
