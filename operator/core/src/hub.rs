@@ -1,7 +1,7 @@
 //! What a ClusterManager has the operator do.
 //!
 //! # Order
-//! CustomResourceDefinitions, then namespace, accounts, roles and the Service, then the Deployments. Webhook configurations come when all
+//! CustomResourceDefinitions, then namespace, accounts, roles and the Service, bindings, then the Deployments. Webhook configurations come when all
 //! Deployments are rolled out, and have the certificates of an authority: before that the API server would refuse the writes that they guard.
 //! Until then a stored CustomResourceDefinition keeps its conversion, too. What OCM's operator made and nobody needs any more goes last.
 //!
