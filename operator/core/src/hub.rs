@@ -41,6 +41,7 @@ pub use hosted::{
 pub use migration::Migration;
 pub(crate) use migration::{FORMER, FORMER_GROUP};
 pub use place::{HUB_KUBECONFIG, is_elsewhere, is_hosted};
+pub(crate) use render::everything;
 pub use render::{Objects, Renderer, deployments};
 pub use status::is_complete;
 

@@ -3,12 +3,12 @@
 
 use std::collections::BTreeSet;
 
-use berth_manifests::{HUB_NAMESPACE, Hub, values::HubValues};
+use berth_manifests::HUB_NAMESPACE;
 use serde_json::{Value, json};
 
 use crate::cluster;
 use crate::hub::{
-    FORMER, FORMER_GROUP, HUB_KUBECONFIG, KINDS_HERE, RECONCILED, accounts, secret_of,
+    FORMER, FORMER_GROUP, HUB_KUBECONFIG, KINDS_HERE, RECONCILED, accounts, everything, secret_of,
 };
 use crate::objects::{Id, Kind};
 use crate::pull::PULL_SECRET;
@@ -208,16 +208,6 @@ pub fn of_tokens() -> Vec<Value> {
         Some(HUB_NAMESPACE),
         rules,
     )
-}
-
-/// The objects of a hub with everything that a ClusterManager can turn on.
-fn everything() -> Hub {
-    let mut values = HubValues::default();
-    values.cluster_profiles.enabled = true;
-    values.cluster_profiles.placement_decisions = true;
-    values.network_policies.enabled = true;
-    values.auto_approval.users = vec!["user".to_owned()];
-    Hub::with(&values, "image")
 }
 
 /// What the operator does with objects of a kind. It deletes those of OCM's operator, too, which have other names.

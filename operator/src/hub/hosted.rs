@@ -138,11 +138,9 @@ impl Operator {
         facts.is_some_and(|it| wants_credentials(&it))
     }
 
-    /// Returns whether its hub is being installed or removed.
-    fn is_moving(&self, name: &str, stored: &BTreeMap<Id, Stored>, server: &str) -> bool {
+    fn is_deleting(&self, name: &str) -> bool {
         let manager = self.managers.get(name);
         manager.is_some_and(|it| it.metadata.deletion_timestamp.is_some())
-            || self.wants_credentials(name, stored, server)
     }
 
     /// The names of the objects that it asks for.
@@ -280,7 +278,7 @@ async fn look(on: &Handle<Operator>, name: &str) -> Looked {
             }
             looked.state = match failures.is_empty() {
                 true if is_complete(name, &stored) => State::Complete,
-                true if on.world().is_moving(name, &stored, server) => State::Moving,
+                true if wants_tokens || on.world().is_deleting(name) => State::Moving,
                 _ => State::Stuck,
             };
             let hosting = without_credentials(server);

@@ -93,13 +93,18 @@ impl From<Refusal> for Stopped {
         Self {
             passes: refusal.code == 409,
             is_forbidden: refusal.code == 403,
-            wait: match refusal.code {
-                0 | 409 | 429 | 500.. => refusal.retry_after,
-                _ => Some(AFTER_REFUSAL),
+            wait: match refusal.code == 409 || ends_all(&refusal) {
+                true => refusal.retry_after,
+                false => Some(AFTER_REFUSAL),
             },
             why: refusal.message,
         }
     }
+}
+
+/// Returns whether the API server would not write other objects either.
+fn ends_all(refusal: &Refusal) -> bool {
+    matches!(refusal.code, 0 | 429 | 500..)
 }
 
 /// Writes anew what is due for a ClusterManager on this cluster.
@@ -200,8 +205,7 @@ async fn anew(writer: &Writer, migration: &Migration) -> Result<(), Stopped> {
         let Err((target, refusal)) = written else {
             continue;
         };
-        // The others would not be written either.
-        let ends = matches!(refusal.code, 0 | 429 | 500..);
+        let ends = ends_all(&refusal);
         refused.push((target, refusal));
         if ends {
             break;

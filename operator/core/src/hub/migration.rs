@@ -8,10 +8,10 @@ use std::sync::LazyLock;
 
 use berth_api::GroupVersionResource;
 use berth_api::plan::{Action, Target, Write};
-use berth_manifests::{Hub, values::HubValues};
 use serde_json::{Value, json};
 
 use super::RECONCILER;
+use super::render::everything;
 use crate::decision::Store;
 use crate::objects::{Id, Kind, Stored};
 
@@ -43,10 +43,7 @@ pub struct Migration {
 
 /// The versions of this program's definitions, by the names of these.
 static VERSIONS: LazyLock<BTreeMap<String, BTreeSet<String>>> = LazyLock::new(|| {
-    let mut values = HubValues::default();
-    values.cluster_profiles.enabled = true;
-    values.cluster_profiles.placement_decisions = true;
-    let definitions = Hub::with(&values, "").definitions.into_iter();
+    let definitions = everything().definitions.into_iter();
     let versions = definitions.filter_map(|it| {
         let name = it["metadata"]["name"].as_str()?.to_owned();
         Some((name, names(&it).map(str::to_owned).collect()))

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use berth_manifests::values::HubValues;
 use berth_manifests::{HUB_NAMESPACE, Hub};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -112,6 +113,16 @@ fn render(choice: &Choice, name: &str, version: &str) -> Objects {
         }
     }
     objects
+}
+
+/// The objects of a hub with everything that a ClusterManager can turn on.
+pub(crate) fn everything() -> Hub {
+    let mut values = HubValues::default();
+    values.cluster_profiles.enabled = true;
+    values.cluster_profiles.placement_decisions = true;
+    values.network_policies.enabled = true;
+    values.auto_approval.users = vec!["user".to_owned()];
+    Hub::with(&values, "image")
 }
 
 /// Gives what selects the gate's pods their label.
