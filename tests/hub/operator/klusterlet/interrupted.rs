@@ -1,16 +1,7 @@
 //! The operator is killed at any step.
 
-use std::collections::BTreeSet;
-use std::process::Stdio;
-use std::time::Duration;
-
-use tokio::time::sleep;
-
-use super::super::interrupted::contents_of;
+use super::super::interrupted::{contents_of, interrupted};
 use super::*;
-
-/// How often it is killed.
-const KILLS: usize = 100;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn killed_a_hundred_times_it_ends_in_the_same_agent() {
@@ -35,28 +26,7 @@ async fn killed_a_hundred_times_it_ends_in_the_same_agent() {
             && !path.contains("serviceaccounts")
     };
     let all: Vec<_> = paths.iter().filter(may_go).collect();
-    let mut left = BTreeSet::new();
-    for kill in 0..KILLS {
-        // Each time another third is missing.
-        for (at, path) in all.iter().enumerate() {
-            if (at + kill) % 3 == 0 {
-                admin.delete(path).await.unwrap();
-            }
-        }
-        let mut command = world.command().await;
-        command.stdout(Stdio::null()).stderr(Stdio::null());
-        let mut process = command.spawn().unwrap();
-        // From before its first request until it has done all.
-        sleep(Duration::from_millis(50 + (kill as u64 * 37) % 500)).await;
-        process.kill().unwrap();
-        process.wait().unwrap();
-        let mut missing = 0;
-        for path in &all {
-            missing += usize::from(admin.get(path).await.unwrap().code == 404);
-        }
-        left.insert(missing);
-    }
-    assert!(left.len() > 3, "it was killed at different steps: {left:?}");
+    interrupted(admin, &all, async || world.command().await).await;
     let _operator = world.operator().await;
     world.reports(DEPLOYMENT).await;
     for path in &all {
