@@ -36,6 +36,6 @@ pub use connections::Payer;
 pub use http::{RequestBody, ResponseBody};
 pub use limits::Limits;
 pub use listen::listen;
-pub use listener::{Listener, Peer, Stop};
+pub use listener::{Listener, Peer, Stop, shared};
 pub use tls::Tls;
 pub use turns::{LONGEST, Turns};

@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use axum::Router;
 use bytes::Bytes;
 use futures::FutureExt;
 use http::{Request, Response};
@@ -46,8 +47,8 @@ const WARN_AGAIN: Duration = Duration::from_secs(10);
 
 /// A port, and the services of its connections.
 ///
-/// `M` makes the service of a connection from its [`Peer`]. A service that is the same for all connections is cloned:
-/// `|_: &Peer| router.clone()`. The service is cloned for every request, so a clone should be cheap.
+/// `M` makes the service of a connection from its [`Peer`]. Routes that are the same for all connections are
+/// [`shared`]. The service is cloned for every request, so a clone should be cheap.
 #[derive(Debug)]
 pub struct Listener<M> {
     tcp: TcpListener,
@@ -85,6 +86,11 @@ impl Stop {
             now: token,
         }
     }
+}
+
+/// The services of a [`Listener`] whose routes are the same for all connections. All such listeners are one type, compiled once.
+pub fn shared(routes: Router) -> impl Fn(&Peer) -> Router + Clone + Send + 'static {
+    move |_| routes.clone()
 }
 
 // === impl Listener ===

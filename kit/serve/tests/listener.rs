@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::body::Body;
-use berth_serve::{Limits, Listener, Peer, RequestBody, Stop, Tls, Turns, endpoints};
+use berth_serve::{Limits, Listener, Peer, RequestBody, Stop, Tls, Turns, endpoints, shared};
 use http::{Request, Response, StatusCode};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use rcgen::{CertifiedKey, KeyPair, generate_simple_self_signed};
@@ -167,7 +167,7 @@ async fn headers_are_bounded_as_the_limits_say() {
 async fn a_listener_apart_answers_while_the_runtime_is_busy() {
     let (tcp, address) = port().await;
     let router = endpoints::health(Turns::default(), async || [("always", Ok(String::new()))]);
-    let listener = Listener::new(tcp, None, move |_: &Peer| router.clone(), Limits::default());
+    let listener = Listener::new(tcp, None, shared(router), Limits::default());
     let stop = CancellationToken::new();
     let serving = tokio::spawn(listener.serve_apart("health", Stop::at_once(stop.clone())));
     // The thread starts. From here on this thread, the only one of the runtime, waits without yielding.
