@@ -7,6 +7,7 @@
 mod csrs;
 mod follow;
 mod happenings;
+mod lease;
 mod parts;
 mod placements;
 mod sets;

@@ -16,8 +16,8 @@ pub(crate) struct Refused(pub(crate) Failure);
 
 /// An answer as JSON.
 pub(crate) fn json(answer: &impl Serialize) -> Response {
-    match serde_json::to_vec(answer) {
-        Ok(bytes) => with_type(StatusCode::OK, bytes),
+    match serde_json::to_string(answer) {
+        Ok(text) => with_type(StatusCode::OK, text.into_bytes()),
         // Answers have text as keys only.
         Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
     }

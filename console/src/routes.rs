@@ -22,6 +22,7 @@ use axum::routing::{get, post};
 use berth_admin::answers::{Action, Done, Failure};
 use berth_api::groups;
 use berth_hub::object_path;
+use futures::future::LocalBoxFuture;
 use http::request::Parts;
 use http::{Method, StatusCode, Uri};
 use serde::de::DeserializeOwned;
@@ -49,6 +50,9 @@ const LONGEST_ANSWER: Duration = Duration::from_secs(60);
 
 /// Upper bound on the bytes of the YAML of an object.
 const LARGEST_YAML: usize = 1 << 20;
+
+/// Begins an action.
+type Begin = Box<dyn FnOnce() -> LocalBoxFuture<'static, Result<Done, Failure>> + Send>;
 
 /// The routes of a console.
 pub(crate) fn router(server: Arc<Server>) -> Router {
@@ -368,6 +372,11 @@ async fn answer(
 async fn carried_out(
     action: impl AsyncFnOnce() -> Result<Done, Failure> + Send + 'static,
 ) -> Result<Done, Failure> {
+    on_one_thread(Box::new(move || Box::pin(action()))).await
+}
+
+/// Compiled once for all actions.
+async fn on_one_thread(action: Begin) -> Result<Done, Failure> {
     let runtime = Handle::current();
     let acted = spawn_blocking(move || runtime.block_on(action()));
     acted.await.unwrap_or_else(|error| {

@@ -39,7 +39,7 @@ use futures::stream::unfold;
 use serde::Serialize;
 use tokio::sync::watch;
 
-use answering::loading_or_first;
+use answering::{Answer, answered, at_once, loading_or_first};
 pub(crate) use answering::{Answering, Answers, Changes};
 pub(crate) use table::begin;
 
@@ -54,6 +54,7 @@ const HEARTBEAT: Duration = Duration::from_secs(15);
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// An event: its name, and its data as JSON.
+#[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Told {
     name: &'static str,
     json: String,

@@ -1,5 +1,7 @@
 //! Screens with one answer, which is made anew when something that it depends on has changed.
 
+use std::future::ready;
+
 use futures::future::{BoxFuture, select_all};
 use serde::Serialize;
 use tokio::sync::watch;
@@ -7,30 +9,40 @@ use tokio::sync::watch;
 use super::{Screen, Told, hub_event};
 use crate::answers::{Connection, ErrorAnswer, HubAnswer};
 
+/// The event `answer`, `None` if there is none yet; or why there is no answer, for the event `failure`.
+pub(crate) type Answer = Result<Option<Told>, ErrorAnswer>;
+
 /// A screen with one answer.
 pub(crate) trait Answering: Send + 'static {
-    /// The answer, for the event `answer`.
-    type Answer: Serialize + PartialEq + Send + 'static;
-
     /// Waits until the answer may be another one. Nothing is lost when it is dropped.
     fn changed(&mut self) -> BoxFuture<'_, ()>;
 
     /// Returns how what the screen shows stands with the hub.
     fn hub(&self) -> HubAnswer;
 
-    /// Makes the answer; `None` if there is none yet. It is not called while the first list is under way.
-    fn answer(&mut self) -> BoxFuture<'_, Result<Option<Self::Answer>, ErrorAnswer>>;
+    /// Makes the answer. It is not called while the first list is under way.
+    fn answer(&mut self) -> BoxFuture<'_, Answer>;
 }
 
-/// Tells the answers of a screen, each once.
-pub(crate) struct Answers<A: Answering> {
-    screen: A,
+/// Tells the answers of a screen, each once. It is compiled once for all screens.
+pub(crate) struct Answers {
+    screen: Box<dyn Answering>,
     hub: Option<HubAnswer>,
-    told: Option<Result<A::Answer, ErrorAnswer>>,
+    told: Option<Told>,
 }
 
 /// Changes of several kinds.
 pub(crate) struct Changes(Vec<watch::Receiver<u64>>);
+
+/// An answer of a screen.
+pub(super) fn answered(answer: Option<&impl Serialize>) -> Answer {
+    Ok(answer.map(|it| Told::new("answer", it)))
+}
+
+/// An answer that is there at once.
+pub(super) fn at_once(answer: Answer) -> BoxFuture<'static, Answer> {
+    Box::pin(ready(answer))
+}
 
 /// Returns how a screen of several kinds stands with the hub: as one that is still listed, if there is one; else as the first.
 pub(super) fn loading_or_first<const N: usize>(
@@ -45,10 +57,10 @@ pub(super) fn loading_or_first<const N: usize>(
 
 // === impl Answers ===
 
-impl<A: Answering> Answers<A> {
-    pub(crate) fn new(screen: A) -> Self {
+impl Answers {
+    pub(crate) fn new(screen: impl Answering) -> Self {
         Self {
-            screen,
+            screen: Box::new(screen),
             hub: None,
             told: None,
         }
@@ -64,22 +76,18 @@ impl<A: Answering> Answers<A> {
             return told;
         }
         let answer = match self.screen.answer().await {
-            Ok(None) => return told,
-            Ok(Some(answer)) => Ok(answer),
-            Err(failure) => Err(failure),
+            Ok(answer) => answer,
+            Err(failure) => Some(Told::new("failure", &failure)),
         };
-        if self.told.as_ref() != Some(&answer) {
-            told.push(match &answer {
-                Ok(answer) => Told::new("answer", answer),
-                Err(failure) => Told::new("failure", failure),
-            });
-            self.told = Some(answer);
+        if answer.is_some() && self.told != answer {
+            told.extend(answer.clone());
+            self.told = answer;
         }
         told
     }
 }
 
-impl<A: Answering> Screen for Answers<A> {
+impl Screen for Answers {
     fn changed(&mut self) -> BoxFuture<'_, ()> {
         self.screen.changed()
     }
@@ -125,8 +133,6 @@ mod tests {
     }
 
     impl Answering for Numbers {
-        type Answer = u32;
-
         fn changed(&mut self) -> BoxFuture<'_, ()> {
             Box::pin(std::future::ready(()))
         }
@@ -141,8 +147,8 @@ mod tests {
             }
         }
 
-        fn answer(&mut self) -> BoxFuture<'_, Result<Option<u32>, ErrorAnswer>> {
-            Box::pin(std::future::ready(Ok(self.number)))
+        fn answer(&mut self) -> BoxFuture<'_, Answer> {
+            at_once(answered(self.number.as_ref()))
         }
     }
 
@@ -161,7 +167,7 @@ mod tests {
             (Connection::Away, Some(3), vec!["hub"]),
             (Connection::Connected, Some(3), vec!["hub", "answer"]),
         ] {
-            answers.screen = Numbers { state, number };
+            answers.screen = Box::new(Numbers { state, number });
             let names: Vec<_> = answers.look().await.iter().map(|it| it.name).collect();
             assert_eq!(names, told, "{state:?} {number:?}");
         }

@@ -6,21 +6,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use berth_admin::answers::Hub;
-use berth_api::GroupVersionResource;
 use berth_api::cluster::CLUSTER_LEASE;
-use berth_reconcile::{Watched, follow_one};
 use futures::future::BoxFuture;
 use http::StatusCode;
 use jiff::Timestamp;
-use serde_json::Value;
-use tokio::sync::watch;
 use tokio::time::Instant;
-use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::refusal::refusal;
 use super::works::part;
-use super::{Answering, Changes, loading_or_first};
+use super::{Answer, Answering, Changes, answered, loading_or_first};
 use crate::answers::{ClusterAnswer, Connection, ErrorAnswer, HubAnswer};
 use crate::app::App;
 use crate::handshake::LeaseFact;
@@ -47,15 +41,9 @@ pub(crate) struct ClusterScreen {
     /// Those of its namespace.
     works: Open<Objects<WorkFact>>,
     changes: Changes,
-    lease: Followed,
+    lease: Open<Objects<LeaseFact>>,
     /// What was read, for which versions, and when.
     read: Option<(Key, Instant, Details)>,
-}
-
-/// The Lease of the cluster, followed for as long as this lives. The outer None: it cannot be seen.
-struct Followed {
-    seen: watch::Receiver<Option<Option<LeaseFact>>>,
-    _end: DropGuard,
 }
 
 /// The versions of the objects that are followed.
@@ -65,44 +53,6 @@ struct Key {
     csrs: Vec<(String, Option<String>)>,
 }
 
-// === impl Followed ===
-
-impl Followed {
-    fn new(app: &App, name: &str) -> Self {
-        let (told, seen) = watch::channel(None);
-        let end = CancellationToken::new();
-        let ended = end.clone();
-        let stop = app.tasks.end.clone();
-        let (hub, name): (Hub, String) = (app.hub.clone(), name.to_owned());
-        app.tasks.tracker.spawn(async move {
-            let kind = GroupVersionResource {
-                group: "coordination.k8s.io".to_owned(),
-                version: "v1".to_owned(),
-                resource: "leases".to_owned(),
-            };
-            let watched = Watched::new("leases", kind, |item| {
-                Ok(LeaseFact::read(&item.parse::<Value>()?))
-            });
-            let watched = watched.within(name).named(CLUSTER_LEASE);
-            let follow = follow_one(hub.api(), &watched, |found| {
-                told.send_if_modified(|before| {
-                    let now = found.ok();
-                    std::mem::replace(before, now) != now
-                });
-            });
-            tokio::select! {
-                never = follow => match never {},
-                () = ended.cancelled() => {}
-                () = stop.cancelled() => {}
-            }
-        });
-        Self {
-            seen,
-            _end: end.drop_guard(),
-        }
-    }
-}
-
 // === impl ClusterScreen ===
 
 impl ClusterScreen {
@@ -110,15 +60,18 @@ impl ClusterScreen {
         let (clusters, csrs) = (app.clusters.open(), app.csrs.open());
         let decisions = app.decisions.open();
         let works = part(&app, Part::Within(name.clone()));
+        let lease = Part::One(name.clone(), CLUSTER_LEASE.to_owned());
+        let lease = part::<LeaseFact>(&app, lease);
         let changes = [
             clusters.changes(),
             csrs.changes(),
             decisions.changes(),
             works.changes(),
+            lease.changes(),
         ];
         Self {
             changes: Changes::of(changes),
-            lease: Followed::new(&app, &name),
+            lease,
             app,
             name,
             clusters,
@@ -162,7 +115,11 @@ impl ClusterScreen {
             self.read = Some((key, Instant::now(), details));
         }
         let csrs = self.csrs();
-        let lease = *self.lease.seen.borrow_and_update();
+        let key = format!("{}/{CLUSTER_LEASE}", self.name);
+        let lease = self.lease.with(|all, hub| {
+            let is_known = hub.state == Connection::Connected;
+            is_known.then(|| all.get(&key).map(|it| **it))
+        });
         let (_, _, details) = self
             .read
             .as_mut()
@@ -177,13 +134,10 @@ impl ClusterScreen {
 }
 
 impl Answering for ClusterScreen {
-    type Answer = ClusterAnswer;
-
     fn changed(&mut self) -> BoxFuture<'_, ()> {
         Box::pin(async {
             tokio::select! {
                 () = self.changes.next() => {}
-                Ok(()) = self.lease.seen.changed() => {}
                 () = tokio::time::sleep(TICK) => {}
             }
         })
@@ -194,8 +148,8 @@ impl Answering for ClusterScreen {
         loading_or_first(self.clusters.connection(), others)
     }
 
-    fn answer(&mut self) -> BoxFuture<'_, Result<Option<ClusterAnswer>, ErrorAnswer>> {
-        Box::pin(async { self.now().await.map(Some) })
+    fn answer(&mut self) -> BoxFuture<'_, Answer> {
+        Box::pin(async { answered(Some(&self.now().await?)) })
     }
 }
 

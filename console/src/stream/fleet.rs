@@ -7,8 +7,8 @@ use jiff::Timestamp;
 
 use super::paced::Paced;
 use super::refusal::refusal;
-use super::{Answering, Changes, loading_or_first};
-use crate::answers::{Connection, ErrorAnswer, FleetAnswer, HubAnswer};
+use super::{Answer, Answering, Changes, answered, at_once, loading_or_first};
+use crate::answers::{Connection, FleetAnswer, HubAnswer};
 use crate::app::App;
 use crate::live::{Objects, Open, PlacementFact, RolloutFact, WorkFact};
 use crate::screens::fleet::{Others, fleet};
@@ -80,8 +80,6 @@ fn listed<'a, F>(all: &'a Objects<F>, hub: &HubAnswer) -> Option<&'a Objects<F>>
 }
 
 impl Answering for FleetScreen {
-    type Answer = FleetAnswer;
-
     fn changed(&mut self) -> BoxFuture<'_, ()> {
         Box::pin(async {
             tokio::select! {
@@ -100,9 +98,9 @@ impl Answering for FleetScreen {
         loading_or_first(self.clusters.connection(), others)
     }
 
-    fn answer(&mut self) -> BoxFuture<'_, Result<Option<FleetAnswer>, ErrorAnswer>> {
+    fn answer(&mut self) -> BoxFuture<'_, Answer> {
         let is_refused = self.clusters.connection().state == Connection::Refused;
         let answer = (!is_refused).then(|| self.now());
-        Box::pin(std::future::ready(Ok(answer)))
+        at_once(answered(answer.as_ref()))
     }
 }

@@ -10,7 +10,7 @@ use futures::future::BoxFuture;
 use jiff::Timestamp;
 
 use super::paced::Paced;
-use super::{Answering, Changes};
+use super::{Answer, Answering, Changes, answered, at_once};
 use crate::answers::{Connection, ErrorAnswer, HealthAnswer, HubAnswer};
 use crate::app::App;
 use crate::health::{State, Wish};
@@ -103,8 +103,6 @@ impl HealthScreen {
 }
 
 impl Answering for HealthScreen {
-    type Answer = HealthAnswer;
-
     fn changed(&mut self) -> BoxFuture<'_, ()> {
         Box::pin(async {
             tokio::select! {
@@ -137,7 +135,8 @@ impl Answering for HealthScreen {
         }
     }
 
-    fn answer(&mut self) -> BoxFuture<'_, Result<Option<HealthAnswer>, ErrorAnswer>> {
-        Box::pin(std::future::ready(self.now()))
+    fn answer(&mut self) -> BoxFuture<'_, Answer> {
+        let now = self.now();
+        at_once(now.and_then(|it| answered(it.as_ref())))
     }
 }

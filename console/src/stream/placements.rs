@@ -14,10 +14,8 @@ use jiff::Timestamp;
 use serde_json::Value;
 use tokio::time::{Instant, sleep_until};
 
-use super::{Answering, Changes};
-use crate::answers::{
-    Connection, ErrorAnswer, HubAnswer, Missing, PlacementAnswer, PlacementsAnswer,
-};
+use super::{Answer, Answering, Changes, answered, at_once};
+use crate::answers::{Connection, ErrorAnswer, HubAnswer, Missing, PlacementAnswer};
 use crate::app::App;
 use crate::live::{DecisionFact, Objects, Open, PlacementFact};
 use crate::respond::Refused;
@@ -76,8 +74,6 @@ impl PlacementsScreen {
 }
 
 impl Answering for PlacementsScreen {
-    type Answer = PlacementsAnswer;
-
     fn changed(&mut self) -> BoxFuture<'_, ()> {
         Box::pin(self.changes.next())
     }
@@ -86,11 +82,11 @@ impl Answering for PlacementsScreen {
         self.open.connection()
     }
 
-    fn answer(&mut self) -> BoxFuture<'_, Result<Option<PlacementsAnswer>, ErrorAnswer>> {
+    fn answer(&mut self) -> BoxFuture<'_, Answer> {
         let answer = self.open.with(|all, hub| {
             (hub.state != Connection::Refused).then(|| placements(all, &self.part))
         });
-        Box::pin(std::future::ready(Ok(answer)))
+        at_once(answered(answer.as_ref()))
     }
 }
 
@@ -135,8 +131,6 @@ impl PlacementScreen {
 }
 
 impl Answering for PlacementScreen {
-    type Answer = PlacementAnswer;
-
     fn changed(&mut self) -> BoxFuture<'_, ()> {
         Box::pin(async {
             tokio::select! {
@@ -157,8 +151,8 @@ impl Answering for PlacementScreen {
         hub
     }
 
-    fn answer(&mut self) -> BoxFuture<'_, Result<Option<PlacementAnswer>, ErrorAnswer>> {
-        Box::pin(async { self.now().await.map(Some) })
+    fn answer(&mut self) -> BoxFuture<'_, Answer> {
+        Box::pin(async { answered(Some(&self.now().await?)) })
     }
 }
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 
 use super::refusal::refusal;
-use super::{Answering, Changes, loading_or_first};
-use crate::answers::{Connection, ErrorAnswer, HubAnswer, RequestsAnswer};
+use super::{Answer, Answering, Changes, answered, loading_or_first};
+use crate::answers::{Connection, HubAnswer, RequestsAnswer};
 use crate::app::App;
 use crate::live::{Csrs, Open};
 use crate::screens::requests::{requests, waiting};
@@ -59,8 +59,6 @@ impl RequestsScreen {
 }
 
 impl Answering for RequestsScreen {
-    type Answer = RequestsAnswer;
-
     fn changed(&mut self) -> BoxFuture<'_, ()> {
         Box::pin(self.changes.next())
     }
@@ -69,13 +67,13 @@ impl Answering for RequestsScreen {
         loading_or_first(self.clusters.connection(), [self.csrs.connection()])
     }
 
-    fn answer(&mut self) -> BoxFuture<'_, Result<Option<RequestsAnswer>, ErrorAnswer>> {
+    fn answer(&mut self) -> BoxFuture<'_, Answer> {
         Box::pin(async {
             let is_refused = self.clusters.connection().state == Connection::Refused;
-            Ok(match is_refused {
-                true => None,
-                false => Some(self.now().await),
-            })
+            match is_refused {
+                true => Ok(None),
+                false => answered(Some(&self.now().await)),
+            }
         })
     }
 }

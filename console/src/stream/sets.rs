@@ -5,8 +5,8 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 
 use super::refusal::refusal;
-use super::{Answering, Changes, loading_or_first};
-use crate::answers::{Connection, ErrorAnswer, HubAnswer, SetsAnswer};
+use super::{Answer, Answering, Changes, answered, at_once, loading_or_first};
+use crate::answers::{Connection, HubAnswer, SetsAnswer};
 use crate::app::App;
 use crate::live::{BindingFact, Objects, Open, SetFact};
 use crate::screens::sets::sets;
@@ -62,8 +62,6 @@ impl SetsScreen {
 }
 
 impl Answering for SetsScreen {
-    type Answer = SetsAnswer;
-
     fn changed(&mut self) -> BoxFuture<'_, ()> {
         Box::pin(self.changes.next())
     }
@@ -73,9 +71,9 @@ impl Answering for SetsScreen {
         loading_or_first(self.sets.connection(), others)
     }
 
-    fn answer(&mut self) -> BoxFuture<'_, Result<Option<SetsAnswer>, ErrorAnswer>> {
+    fn answer(&mut self) -> BoxFuture<'_, Answer> {
         let is_refused = self.sets.connection().state == Connection::Refused;
         let answer = (!is_refused).then(|| self.now());
-        Box::pin(std::future::ready(Ok(answer)))
+        at_once(answered(answer.as_ref()))
     }
 }

@@ -7,8 +7,8 @@ use futures::future::BoxFuture;
 
 use super::paced::Paced;
 use super::refusal::refusal;
-use super::{Answering, Changes};
-use crate::answers::{Connection, ErrorAnswer, HubAnswer, Text, TimelineAnswer};
+use super::{Answer, Answering, Changes, answered, at_once};
+use crate::answers::{Connection, HubAnswer, Text, TimelineAnswer};
 use crate::app::App;
 use crate::live::{Happenings, Open};
 use crate::screens::timeline::{Filter, timeline};
@@ -65,8 +65,6 @@ fn both(one: HubAnswer, other: HubAnswer) -> HubAnswer {
 }
 
 impl Answering for TimelineScreen {
-    type Answer = TimelineAnswer;
-
     fn changed(&mut self) -> BoxFuture<'_, ()> {
         Box::pin(self.changes.next())
     }
@@ -75,10 +73,10 @@ impl Answering for TimelineScreen {
         both(self.happenings.connection(), self.clusters.connection())
     }
 
-    fn answer(&mut self) -> BoxFuture<'_, Result<Option<TimelineAnswer>, ErrorAnswer>> {
+    fn answer(&mut self) -> BoxFuture<'_, Answer> {
         let is_refused = self.hub().state == Connection::Refused;
         let answer = (!is_refused).then(|| self.now());
-        Box::pin(std::future::ready(Ok(answer)))
+        at_once(answered(answer.as_ref()))
     }
 }
 

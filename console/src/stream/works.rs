@@ -12,10 +12,8 @@ use jiff::Timestamp;
 use tokio::time::Instant;
 
 use super::refusal::refusal;
-use super::{Answering, Changes, loading_or_first};
-use crate::answers::{
-    Connection, ErrorAnswer, HubAnswer, ReplicaSetAnswer, Text, WorkAnswer, WorksAnswer,
-};
+use super::{Answer, Answering, Changes, answered, at_once, loading_or_first};
+use crate::answers::{Connection, ErrorAnswer, HubAnswer, Text};
 use crate::app::App;
 use crate::live::{DecidedFact, Fact, Kind, Objects, Open, Part, RolloutFact, WholeWork, WorkFact};
 use crate::respond::Refused;
@@ -110,8 +108,6 @@ impl WorksScreen {
 }
 
 impl Answering for WorksScreen {
-    type Answer = WorksAnswer;
-
     fn changed(&mut self) -> BoxFuture<'_, ()> {
         Box::pin(async {
             changed_or_tick(&mut self.changes).await;
@@ -131,7 +127,7 @@ impl Answering for WorksScreen {
         }
     }
 
-    fn answer(&mut self) -> BoxFuture<'_, Result<Option<WorksAnswer>, ErrorAnswer>> {
+    fn answer(&mut self) -> BoxFuture<'_, Answer> {
         let notes = [
             refusal("ManifestWorks", &self.works.connection()),
             refusal("Replica sets", &self.rollouts.connection()),
@@ -147,7 +143,7 @@ impl Answering for WorksScreen {
             })
         });
         self.not_before = Instant::now() + begun.elapsed() * SHARE;
-        Box::pin(std::future::ready(Ok(answer)))
+        at_once(answered(answer.as_ref()))
     }
 }
 
@@ -167,8 +163,6 @@ impl WorkScreen {
 }
 
 impl Answering for WorkScreen {
-    type Answer = WorkAnswer;
-
     fn changed(&mut self) -> BoxFuture<'_, ()> {
         Box::pin(self.changes.next())
     }
@@ -177,16 +171,15 @@ impl Answering for WorkScreen {
         self.open.connection()
     }
 
-    fn answer(&mut self) -> BoxFuture<'_, Result<Option<WorkAnswer>, ErrorAnswer>> {
+    fn answer(&mut self) -> BoxFuture<'_, Answer> {
         let key = format!("{}/{}", self.cluster, self.name);
-        let answer = self.open.with(|all, hub| match all.get(&key) {
-            Some(whole) => Ok(Some(work(whole))),
+        at_once(self.open.with(|all, hub| match all.get(&key) {
+            Some(whole) => answered(Some(&work(whole))),
             None if hub.state == Connection::Connected => {
                 Err(not_found(groups::MANIFEST_WORKS, &self.name, &self.cluster))
             }
             None => Ok(None),
-        });
-        Box::pin(std::future::ready(answer))
+        }))
     }
 }
 
@@ -214,7 +207,7 @@ impl ReplicaSetScreen {
         })
     }
 
-    async fn now(&mut self) -> Result<Option<ReplicaSetAnswer>, ErrorAnswer> {
+    async fn now(&mut self) -> Answer {
         let right = Rbac::rollout(&self.namespace, Some(&self.name)).into();
         // The hub decides about the write itself.
         let missing = self.app.rights.lacks(right).await.ok().flatten();
@@ -249,7 +242,7 @@ impl ReplicaSetScreen {
                         read_only: self.app.settings.read_only,
                         notes,
                     };
-                    Ok(Some(whole.answer(Timestamp::now())))
+                    answered(Some(&whole.answer(Timestamp::now())))
                 })
             })
         })
@@ -257,8 +250,6 @@ impl ReplicaSetScreen {
 }
 
 impl Answering for ReplicaSetScreen {
-    type Answer = ReplicaSetAnswer;
-
     fn changed(&mut self) -> BoxFuture<'_, ()> {
         changed_or_tick(&mut self.changes)
     }
@@ -268,7 +259,7 @@ impl Answering for ReplicaSetScreen {
         loading_or_first(self.set.connection(), others)
     }
 
-    fn answer(&mut self) -> BoxFuture<'_, Result<Option<ReplicaSetAnswer>, ErrorAnswer>> {
+    fn answer(&mut self) -> BoxFuture<'_, Answer> {
         Box::pin(self.now())
     }
 }
