@@ -24,7 +24,7 @@ use berth_api::groups;
 use berth_hub::object_path;
 use futures::future::LocalBoxFuture;
 use http::request::Parts;
-use http::{Method, StatusCode, Uri};
+use http::{HeaderMap, Method, StatusCode, Uri};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::runtime::Handle;
@@ -164,8 +164,8 @@ async fn index(uri: Uri) -> Response {
     }
 }
 
-async fn asset(Path(name): Path<String>) -> Response {
-    page::asset(&name).unwrap_or_else(|| StatusCode::NOT_FOUND.into_response())
+async fn asset(Path(name): Path<String>, headers: HeaderMap) -> Response {
+    page::asset(&name, &headers).unwrap_or_else(|| StatusCode::NOT_FOUND.into_response())
 }
 
 async fn no_such() -> Refused {
