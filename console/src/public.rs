@@ -15,7 +15,7 @@ use berth_certs::folder::Folder;
 use berth_certs::options::TlsOptions;
 use berth_certs::self_signed::SelfSigned;
 use berth_certs::serving::{DEFAULT_INTERVAL, ServingTls};
-use berth_serve::{Limits, Listener, Stop, Tls, Turns, endpoints, listen, shared};
+use berth_serve::{Limits, Listener, Stop, Tls, Turns, endpoints, listen};
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
@@ -86,7 +86,7 @@ pub(crate) async fn serve(
         drain: stop.clone(),
         now: tasks.end.clone(),
     };
-    let listener = Listener::new(tcp, tls, shared(routes), limits);
+    let listener = Listener::new(tcp, tls, routes, limits);
     let mut console = tokio::spawn(listener.serve(stops.clone()));
     observe("--health-port", args.health_port, health(), &stops, &tasks).await?;
     berth_hub::register_requests(server.metrics.registry())?;
@@ -183,7 +183,7 @@ async fn observe(
     let tcp = listen(Ipv6Addr::UNSPECIFIED.into(), port).await;
     let tcp = tcp.with_context(|| format!("{flag} {port}: cannot listen"))?;
     let limits = Limits::default().few();
-    let listener = Listener::new(tcp, None, shared(routes), limits);
+    let listener = Listener::new(tcp, None, routes, limits);
     tasks.tracker.spawn(listener.serve(stops.clone()));
     Ok(())
 }

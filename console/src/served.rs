@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use berth_admin::answers::Hub;
-use berth_serve::{Limits, Listener, Stop, shared};
+use berth_serve::{Limits, Listener, Stop};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
@@ -72,7 +72,7 @@ impl Served {
             connections: MOST_CONNECTIONS,
             ..Limits::default()
         };
-        let listener = Listener::new(port, None, shared(routes), limits);
+        let listener = Listener::new(port, None, routes, limits);
         let stop = Stop::at_once(tasks.end.clone());
         let serving = tokio::spawn(listener.serve(stop));
         Ok(Self {

@@ -10,7 +10,7 @@ use berth_certs::serving::ServingTls;
 use berth_hub::HubApi;
 use berth_lease::{LeaseParams, WhenLost};
 use berth_serve::endpoints::Check;
-use berth_serve::{Listener, Stop, Tls, Turns, shared};
+use berth_serve::{Listener, Stop, Tls, Turns};
 use prometheus::{IntGaugeVec, Registry};
 use tokio::net::TcpListener;
 use tokio::runtime::Handle;
@@ -141,7 +141,7 @@ impl HealthPort {
         let router = health::router(self.reported, turns, self.registry, self.api);
         let router = router.merge(self.routes);
         let served = Some(Tls::from(Arc::clone(&self.tls)));
-        let health = Listener::new(self.listener, served, shared(router), health::limits());
+        let health = Listener::new(self.listener, served, router, health::limits());
         let health = health.serve_apart("health", Stop::at_once(end.clone()));
         let mut health = tokio::spawn(health);
         let mut reload = tokio::spawn(self.tls.watch(self.reload, end.clone()));

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use berth_certs::serving::{DEFAULT_INTERVAL, ServingTls};
 use berth_review::{Gate, Webhook};
-use berth_serve::{Listener, Stop, Tls, Turns, endpoints, shared};
+use berth_serve::{Listener, Stop, Tls, Turns, endpoints};
 use futures::FutureExt;
 use futures::future::{BoxFuture, ready};
 use jiff::Timestamp;
@@ -125,7 +125,7 @@ impl Server {
             let router = endpoints::health(Turns::default(), move || {
                 ready(readiness.checks(Timestamp::now()))
             });
-            let listener = Listener::new(tcp, None, shared(router), few.clone());
+            let listener = Listener::new(tcp, None, router, few.clone());
             // Dropping this future ends its thread.
             let serving = listener.serve_apart("health", end.clone());
             beside.spawn(named("health listener", serving));
@@ -133,7 +133,7 @@ impl Server {
         if let Some(tcp) = self.metrics_port {
             let metrics = self.metrics.clone();
             let router = endpoints::metrics(move || metrics.render());
-            let listener = Listener::new(tcp, None, shared(router), few);
+            let listener = Listener::new(tcp, None, router, few);
             beside.spawn(named("metrics listener", listener.serve(end.clone())));
         }
         beside.spawn(named(
@@ -171,7 +171,7 @@ impl Server {
         let listener = Listener::new(
             webhooks,
             Some(Tls::from(Arc::clone(&tls))),
-            shared(router),
+            router,
             self.limits.of_listener(),
         )
         .counted(self.metrics.connections.clone());

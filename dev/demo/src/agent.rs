@@ -8,7 +8,7 @@ use anyhow::Context;
 use berth_agent::{Clusters, Counts, Driver, Settings, Standing};
 use berth_hub::HubApi;
 use berth_reconcile::{Ended, Metrics};
-use berth_serve::{Limits, Listener, Stop, Turns, endpoints, shared};
+use berth_serve::{Limits, Listener, Stop, Turns, endpoints};
 use prometheus::Registry;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -80,7 +80,7 @@ impl Agent {
             let text = wait.map_or("managed".to_owned(), |it| format!("waiting: {it}"));
             async { [("hub", Ok(text))] }
         });
-        let listener = Listener::new(port, None, shared(router), Limits::default().few());
+        let listener = Listener::new(port, None, router, Limits::default().few());
         let served = CancellationToken::new();
         let mut agent = Self {
             cluster,

@@ -11,7 +11,7 @@ use berth_lease::{LeaseParams, WhenLost, identity, while_leading};
 use berth_reconcile::{Controller, Item, Metrics, Names, Progress, RowOf, Watched, World};
 use berth_reconcile::{Lane, Meta, Report, Wake};
 use berth_serve::metrics::render;
-use berth_serve::{Limits, Listener, Stop, Turns, endpoints, shared};
+use berth_serve::{Limits, Listener, Stop, Turns, endpoints};
 use prometheus::Registry;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -153,7 +153,7 @@ pub async fn run(
     };
     let router = endpoints::health(Turns::default(), checks);
     let router = router.merge(endpoints::metrics(move || render(&registry)));
-    let listener = Listener::new(port, None, shared(router), Limits::default().few());
+    let listener = Listener::new(port, None, router, Limits::default().few());
     let serving = tokio::spawn(listener.serve(Stop::at_once(stop.clone())));
 
     let identity = identity(None);

@@ -1,16 +1,12 @@
 //! Running on a separate thread, so that an endpoint responds even if the runtime of the process is busy.
 
-use std::convert::Infallible;
 use std::io;
 
-use bytes::Bytes;
-use http::{Request, Response};
 use tokio::net::TcpListener;
 use tokio::runtime::Builder;
 use tokio::sync::oneshot;
-use tower::{BoxError, Service};
 
-use crate::{Listener, Peer, RequestBody, Stop};
+use crate::{Listener, Stop};
 
 /// Runs a future on a new thread (named `name`) with its own runtime, and completes when the thread has ended. So neither holds the
 /// other, as long as they share no connections: those run on the runtime that opened them.
@@ -40,21 +36,11 @@ where
     }
 }
 
-impl<M, S, B> Listener<M>
-where
-    M: Fn(&Peer) -> S + Clone + Send + 'static,
-    S: Service<Request<RequestBody>, Response = Response<B>, Error = Infallible>
-        + Clone
-        + Send
-        + Sync
-        + 'static,
-    S::Future: Send,
-    B: hyper::body::Body<Data = Bytes, Error: Into<BoxError>> + Send + Unpin + 'static,
-{
+impl Listener {
     /// Serves as [`Listener::serve`] does, but on a new thread (named `name`) with its own runtime. Completes when the
     /// thread has ended.
     ///
-    /// The services run on that runtime. A service that waits for a task of another runtime is as slow as that runtime. When
+    /// The handlers run on that runtime. One that waits for a task of another runtime is as slow as that runtime. When
     /// the returned future is dropped, the listener ends.
     pub async fn serve_apart(self, name: &'static str, stop: Stop) {
         // The thread also ends when this future is dropped.

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use axum::Router;
 use bytes::Bytes;
 use http::{Request, Response};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
@@ -19,7 +20,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use tower::{BoxError, Service, ServiceExt};
+use tower::ServiceExt;
 
 use crate::Limits;
 use crate::connections::{Connection, Payer, UnderWay};
@@ -28,8 +29,8 @@ use crate::connections::{Connection, Payer, UnderWay};
 const PING: Duration = Duration::from_secs(30);
 
 /// Answers the requests of one connection.
-pub(crate) struct Answering<'l, S> {
-    service: S,
+pub(crate) struct Answering<'l> {
+    routes: Router,
     connection: Arc<Connection>,
     limits: &'l Limits,
     drain: CancellationToken,
@@ -44,24 +45,15 @@ pub(crate) struct Tasks {
 
 // === impl Answering ===
 
-impl<'l, S, B> Answering<'l, S>
-where
-    S: Service<Request<RequestBody>, Response = Response<B>, Error = Infallible>
-        + Clone
-        + Send
-        + Sync
-        + 'static,
-    S::Future: Send,
-    B: Body<Data = Bytes, Error: Into<BoxError>> + Send + Unpin + 'static,
-{
+impl<'l> Answering<'l> {
     pub(crate) fn new(
-        service: S,
+        routes: Router,
         connection: Arc<Connection>,
         limits: &'l Limits,
         drain: CancellationToken,
     ) -> Self {
         Self {
-            service,
+            routes,
             connection,
             limits,
             drain,
@@ -77,7 +69,7 @@ where
             connection: Arc::clone(&self.connection),
         };
         let service = service_fn(|request| {
-            answer(self.service.clone(), Arc::clone(&self.connection), request)
+            answer(self.routes.clone(), Arc::clone(&self.connection), request)
         });
         let mut http = hyper::server::conn::http1::Builder::new();
         // The sweep bounds the time for headers.
@@ -102,9 +94,9 @@ where
     where
         T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let (service, connection) = (self.service, self.connection);
+        let (routes, connection) = (self.routes, self.connection);
         let service =
-            service_fn(move |request| answer(service.clone(), Arc::clone(&connection), request));
+            service_fn(move |request| answer(routes.clone(), Arc::clone(&connection), request));
         let mut http = hyper::server::conn::http2::Builder::new(tasks);
         http.timer(TokioTimer::new())
             .keep_alive_interval(PING)
@@ -125,19 +117,16 @@ where
     }
 }
 
-async fn answer<S, B>(
-    service: S,
+async fn answer(
+    routes: Router,
     connection: Arc<Connection>,
     request: Request<Incoming>,
-) -> Result<Response<ResponseBody<B>>, Infallible>
-where
-    S: Service<Request<RequestBody>, Response = Response<B>, Error = Infallible>,
-{
+) -> Result<Response<ResponseBody>, Infallible> {
     let under_way = Connection::request_begins(&connection);
     let payer = Payer::of(&connection);
     let mut request = request.map(|body| RequestBody::new(body, connection));
     request.extensions_mut().insert(payer);
-    let response = service.oneshot(request).await?;
+    let response = routes.oneshot(request).await?;
     Ok(response.map(|body| ResponseBody {
         body,
         _under_way: under_way,
@@ -171,7 +160,7 @@ impl<F: Future<Output: Send> + Send + 'static> Executor<F> for Tasks {
 
 /// The body of a request. It records when all of it has arrived.
 #[derive(Debug)]
-pub struct RequestBody {
+pub(crate) struct RequestBody {
     body: Incoming,
     connection: Arc<Connection>,
     has_come: bool,
@@ -234,19 +223,19 @@ impl Body for RequestBody {
 /// The body of a response. Its request is under way until the whole body has been sent: a stream of events keeps its
 /// connection in use.
 #[derive(Debug)]
-pub struct ResponseBody<B> {
-    body: B,
+struct ResponseBody {
+    body: axum::body::Body,
     _under_way: UnderWay,
 }
 
-impl<B: Body + Unpin> Body for ResponseBody<B> {
-    type Data = B::Data;
-    type Error = B::Error;
+impl Body for ResponseBody {
+    type Data = Bytes;
+    type Error = axum::Error;
 
     fn poll_frame(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         Pin::new(&mut self.get_mut().body).poll_frame(cx)
     }
 

@@ -1,7 +1,7 @@
 //! Serving HTTP, for every server of Berth.
 //!
-//! - [`Listener`] accepts connections, does TLS, speaks HTTP/1.1 and HTTP/2, and drains. It makes a service for each
-//!   connection; the service can use the client's certificate ([`Peer`]).
+//! - [`Listener`] accepts connections, does TLS, speaks HTTP/1.1 and HTTP/2, and drains. The routes of a
+//!   connection can depend on the client's certificate ([`Peer`]).
 //! - [`Limits`] bound connections, headers and times. When the limit of connections is reached, the least useful connection
 //!   is closed.
 //! - [`BodyMemory`] receives request bodies within one budget of memory. When the budget is used up, the slowest senders lose
@@ -33,9 +33,8 @@ mod turns;
 pub use apart::on_thread;
 pub use body::{Answered, BodyMemory, LARGEST_BODY, NotReceived, Received, Trouble};
 pub use connections::Payer;
-pub use http::{RequestBody, ResponseBody};
 pub use limits::Limits;
 pub use listen::listen;
-pub use listener::{Listener, Peer, Stop, shared};
+pub use listener::{Listener, Peer, Stop};
 pub use tls::Tls;
 pub use turns::{LONGEST, Turns};

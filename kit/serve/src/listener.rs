@@ -2,15 +2,12 @@
 //!
 //! The API server speaks HTTP/1.1 to webhooks; HTTP/2 is served to clients that ask for it in the handshake.
 
-use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::Router;
-use bytes::Bytes;
 use futures::FutureExt;
-use http::{Request, Response};
 use rustls::ServerConnection;
 use rustls::pki_types::CertificateDer;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -19,10 +16,9 @@ use tokio::time::MissedTickBehavior;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use tower::{BoxError, Service};
 
 use crate::connections::{Connections, Place};
-use crate::http::{Answering, RequestBody, Tasks};
+use crate::http::{Answering, Tasks};
 use crate::metrics::{ConnectionMetrics, Handshake};
 use crate::{Limits, Tls};
 
@@ -45,15 +41,14 @@ const EVICTION_PAUSE: Duration = Duration::from_millis(1);
 /// The shortest time between two warnings about `accept`.
 const WARN_AGAIN: Duration = Duration::from_secs(10);
 
-/// A port, and the services of its connections.
-///
-/// `M` makes the service of a connection from its [`Peer`]. Routes that are the same for all connections are
-/// [`shared`]. The service is cloned for every request, so a clone should be cheap.
-#[derive(Debug)]
-pub struct Listener<M> {
+/// Makes the routes of a connection.
+type Routes = Arc<dyn Fn(&Peer) -> Router + Send + Sync>;
+
+/// A port, and the routes of its connections.
+pub struct Listener {
     tcp: TcpListener,
     tls: Option<Tls>,
-    services: M,
+    routes: Routes,
     limits: Limits,
     metrics: Option<ConnectionMetrics>,
 }
@@ -88,20 +83,25 @@ impl Stop {
     }
 }
 
-/// The services of a [`Listener`] whose routes are the same for all connections. All such listeners are one type, compiled once.
-pub fn shared(routes: Router) -> impl Fn(&Peer) -> Router + Clone + Send + 'static {
-    move |_| routes.clone()
-}
-
 // === impl Listener ===
 
-impl<M> Listener<M> {
-    /// A listener on this port, with or without TLS.
-    pub fn new(tcp: TcpListener, tls: Option<Tls>, services: M, limits: Limits) -> Self {
+impl Listener {
+    /// A listener on this port, with or without TLS. The routes are those of all connections.
+    pub fn new(tcp: TcpListener, tls: Option<Tls>, routes: Router, limits: Limits) -> Self {
+        Self::of_clients(tcp, tls, move |_| routes.clone(), limits)
+    }
+
+    /// A listener whose routes depend on the client: on its certificate, for example. They are cloned for every request.
+    pub fn of_clients(
+        tcp: TcpListener,
+        tls: Option<Tls>,
+        routes: impl Fn(&Peer) -> Router + Send + Sync + 'static,
+        limits: Limits,
+    ) -> Self {
         Self {
             tcp,
             tls,
-            services,
+            routes: Arc::new(routes),
             limits,
             metrics: None,
         }
@@ -127,23 +127,13 @@ impl<M> Listener<M> {
     }
 }
 
-impl<M, S, B> Listener<M>
-where
-    M: Fn(&Peer) -> S + Clone + Send + 'static,
-    S: Service<Request<RequestBody>, Response = Response<B>, Error = Infallible>
-        + Clone
-        + Send
-        + Sync
-        + 'static,
-    S::Future: Send,
-    B: hyper::body::Body<Data = Bytes, Error: Into<BoxError>> + Send + Unpin + 'static,
-{
+impl Listener {
     /// Serves until `stop.drain` is cancelled, and until the last connection has ended then.
     pub async fn serve(self, stop: Stop) {
         let Self {
             tcp,
             tls,
-            services,
+            routes,
             limits,
             metrics,
         } = self;
@@ -151,7 +141,7 @@ where
         let connections = Connections::new(limits.clone(), metrics.clone());
         let door = Door {
             tls,
-            services,
+            routes,
             limits,
             connections: Arc::clone(&connections),
             metrics,
@@ -205,9 +195,9 @@ where
 }
 
 /// Admits connections, and serves each in a task.
-struct Door<M> {
+struct Door {
     tls: Option<Tls>,
-    services: M,
+    routes: Routes,
     limits: Limits,
     connections: Arc<Connections>,
     metrics: Option<ConnectionMetrics>,
@@ -215,17 +205,7 @@ struct Door<M> {
     stop: Stop,
 }
 
-impl<M, S, B> Door<M>
-where
-    M: Fn(&Peer) -> S + Clone + Send + 'static,
-    S: Service<Request<RequestBody>, Response = Response<B>, Error = Infallible>
-        + Clone
-        + Send
-        + Sync
-        + 'static,
-    S::Future: Send,
-    B: hyper::body::Body<Data = Bytes, Error: Into<BoxError>> + Send + Unpin + 'static,
-{
+impl Door {
     fn admit(&self, tcp: TcpStream, address: SocketAddr) {
         if let Some(place) = self.connections.admit() {
             let connection = Arc::clone(&place.connection);
@@ -239,8 +219,8 @@ where
         tcp: TcpStream,
         address: SocketAddr,
         place: Place,
-    ) -> impl Future<Output = ()> + use<M, S, B> {
-        let (services, tls) = (self.services.clone(), self.tls.clone());
+    ) -> impl Future<Output = ()> + use<> {
+        let (routes, tls) = (Arc::clone(&self.routes), self.tls.clone());
         let limits = self.limits.clone();
         let tasks = Tasks::new(self.tasks.clone(), self.stop.now.clone());
         let drain = self.stop.drain.clone();
@@ -262,7 +242,7 @@ where
             };
             let Some(tls) = tls else {
                 connection.is_open();
-                let answering = Answering::new(services(&peer), connection, &limits, drain);
+                let answering = Answering::new(routes(&peer), connection, &limits, drain);
                 return answering.http1(tcp).await;
             };
             if speaks_http(&tcp).await {
@@ -276,7 +256,7 @@ where
                     let session = stream.get_ref().1;
                     peer.certificate = certificate(session);
                     let is_http2 = session.alpn_protocol() == Some(b"h2");
-                    let answering = Answering::new(services(&peer), connection, &limits, drain);
+                    let answering = Answering::new(routes(&peer), connection, &limits, drain);
                     if is_http2 {
                         answering.http2(stream, tasks).await;
                     } else {

@@ -2,14 +2,14 @@
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-use std::convert::Infallible;
 use std::io::{Read, Write};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use axum::Router;
 use axum::body::Body;
-use berth_serve::{Limits, Listener, Peer, RequestBody, Stop, Tls, Turns, endpoints, shared};
-use http::{Request, Response, StatusCode};
+use berth_serve::{Limits, Listener, Peer, Stop, Tls, Turns, endpoints};
+use http::{Request, StatusCode};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use rcgen::{CertifiedKey, KeyPair, generate_simple_self_signed};
 use rustls::crypto::ring;
@@ -20,7 +20,6 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 use tokio_rustls::TlsConnector;
 use tokio_util::sync::CancellationToken;
-use tower::service_fn;
 
 async fn port() -> (TcpListener, SocketAddr) {
     let tcp = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -78,15 +77,9 @@ async fn served(limits: Limits) -> Served {
     let stop = CancellationToken::new();
     let service = |peer: &Peer| {
         let certificate = peer.certificate.clone();
-        service_fn(move |_: Request<RequestBody>| {
-            let certificate = certificate.clone();
-            async move {
-                let der = certificate.map(|it| it.to_vec()).unwrap_or_default();
-                Ok::<_, Infallible>(Response::new(Body::from(der)))
-            }
-        })
+        Router::new().fallback(async move || certificate.map(|it| it.to_vec()).unwrap_or_default())
     };
-    let listener = Listener::new(tcp, Some(Tls::from(Arc::new(config))), service, limits);
+    let listener = Listener::of_clients(tcp, Some(Tls::from(Arc::new(config))), service, limits);
     Served {
         address,
         client,
@@ -167,7 +160,7 @@ async fn headers_are_bounded_as_the_limits_say() {
 async fn a_listener_apart_answers_while_the_runtime_is_busy() {
     let (tcp, address) = port().await;
     let router = endpoints::health(Turns::default(), async || [("always", Ok(String::new()))]);
-    let listener = Listener::new(tcp, None, shared(router), Limits::default());
+    let listener = Listener::new(tcp, None, router, Limits::default());
     let stop = CancellationToken::new();
     let serving = tokio::spawn(listener.serve_apart("health", Stop::at_once(stop.clone())));
     // The thread starts. From here on this thread, the only one of the runtime, waits without yielding.

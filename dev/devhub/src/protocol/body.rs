@@ -1,11 +1,11 @@
 //! Receives and reads the bodies of requests.
 
+use axum::BoxError;
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode, header};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::Body;
 use serde_json::Value;
-use tower::BoxError;
 
 use crate::protocol::{json, protobuf, strict};
 use crate::resources::Resource;

@@ -2,17 +2,16 @@
 //!
 //! The TLS configuration asks clients for a certificate, and accepts clients without one.
 
-use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use berth_serve::{Limits, Listener, Peer, RequestBody, Stop, Tls};
-use http::Request;
+use axum::Router;
+use axum::extract::Request;
+use berth_serve::{Limits, Listener, Peer, Stop, Tls};
 use rustls::ServerConfig;
 use tokio::net::{TcpListener, TcpSocket};
-use tower::service_fn;
 
 use crate::protocol::app::App;
 
@@ -39,14 +38,13 @@ pub(crate) fn open(address: SocketAddr) -> io::Result<TcpListener> {
 /// Serves until `stop.drain` is cancelled. Requests under way are answered then, for [`GRACE`] at most.
 pub(crate) async fn serve(tcp: TcpListener, tls: ServerConfig, app: App, stop: Stop) {
     let app = Arc::new(app);
-    let services = move |peer: &Peer| {
+    let routes = move |peer: &Peer| {
         let (app, certificate) = (Arc::clone(&app), peer.certificate.clone());
-        service_fn(move |request: Request<RequestBody>| {
-            let (app, certificate) = (Arc::clone(&app), certificate.clone());
-            async move { Ok::<_, Infallible>(app.answer(request, certificate.as_deref()).await) }
+        Router::new().fallback(async move |request: Request| {
+            app.answer(request, certificate.as_deref()).await
         })
     };
-    let listener = Listener::new(tcp, Some(Tls::from(Arc::new(tls))), services, limits());
+    let listener = Listener::of_clients(tcp, Some(Tls::from(Arc::new(tls))), routes, limits());
     let mut serving = std::pin::pin!(listener.serve(stop.clone()));
     tokio::select! {
         () = &mut serving => return,
