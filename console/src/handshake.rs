@@ -72,17 +72,16 @@ pub(crate) fn handshake(facts: &Facts, now: Timestamp) -> Handshake {
         StepKind::Lease,
         StepKind::Reports,
     ]);
-    let mut due: Vec<&(Step, Option<Remedy>)> = hub.iter().chain(&agent).collect();
-    due.sort_by_key(|(step, _)| rank(step.kind));
-    let open = due
-        .iter()
-        .find(|(step, _)| matches!(step.state, StepState::Waits | StepState::Failed));
+    let all = || hub.iter().chain(&agent);
+    let open = all()
+        .filter(|(step, _)| matches!(step.state, StepState::Waits | StepState::Failed))
+        .min_by_key(|(step, _)| rank(step.kind));
     let (summary, next) = if facts.cluster.deleting {
         (view.deletion(), None)
     } else {
         match open {
             Some((step, remedy)) => (step.text.as_str().to_owned(), remedy.clone()),
-            None if due.iter().any(|(step, _)| step.state == StepState::Unseen) => {
+            None if all().any(|(step, _)| step.state == StepState::Unseen) => {
                 let words = "nothing is known to be missing, but not all steps can be seen";
                 (words.to_owned(), None)
             }

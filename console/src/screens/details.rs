@@ -11,6 +11,7 @@ use berth_api::{ManagedCluster, ManagedClusterSet, groups};
 use berth_hub::{object_path, query_value};
 use berth_lifecycle_core::facts::Cluster;
 use jiff::Timestamp;
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::answers::{
@@ -269,7 +270,7 @@ fn sets_of(
         .collect();
     let mut found: Vec<SetAnswer> = (items(sets).iter())
         .filter_map(|it| {
-            let set: ManagedClusterSet = serde_json::from_value(it.clone()).ok()?;
+            let set = ManagedClusterSet::deserialize(it).ok()?;
             let name = set.metadata.name?;
             let selector = &set.spec.cluster_selector;
             let members = Membership::new(&name, selector).ok()?;
@@ -295,7 +296,7 @@ fn sets_of(
             bound: Vec::new(),
         });
     }
-    found.sort_by(|a, b| a.name.cmp(&b.name));
+    found.sort_unstable_by(|a, b| a.name.cmp(&b.name));
     found
 }
 

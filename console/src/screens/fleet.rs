@@ -106,7 +106,7 @@ pub(crate) fn fleet(
 
 fn shares_of_regions(regions: BTreeMap<&str, usize>) -> Vec<Share> {
     let mut regions: Vec<_> = regions.into_iter().collect();
-    regions.sort_by(|a, b| (b.1, a.0).cmp(&(a.1, b.0)));
+    regions.sort_unstable_by(|a, b| (b.1, a.0).cmp(&(a.1, b.0)));
     let regions = regions.into_iter().take(MOST_SHARES);
     regions
         .map(|(region, clusters)| Share {

@@ -39,7 +39,7 @@ pub(crate) fn waiting(table: &Table, csrs: &Csrs) -> (Vec<Arc<ClusterFact>>, usi
         _ => asking.contains(it.name.as_str()),
     };
     let mut named: Vec<Arc<ClusterFact>> = table.iter().filter(waits).cloned().collect();
-    named.sort_by(|a, b| (b.row.created, &a.name).cmp(&(a.row.created, &b.name)));
+    named.sort_unstable_by(|a, b| (b.row.created, &a.name).cmp(&(a.row.created, &b.name)));
     let more = named.len().saturating_sub(MOST_CLUSTERS);
     named.truncate(MOST_CLUSTERS);
     (named, more)

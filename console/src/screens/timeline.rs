@@ -45,7 +45,7 @@ pub(crate) fn timeline(
         facets(entries.iter().map(|it| &it.reason)),
     ];
     entries.retain(|it| filter.matches(it));
-    entries.sort_by(|a, b| (Reverse(a.at), &a.id).cmp(&(Reverse(b.at), &b.id)));
+    entries.sort_unstable_by(|a, b| (Reverse(a.at), &a.id).cmp(&(Reverse(b.at), &b.id)));
     let matched = entries.len();
     entries.truncate(MOST_ENTRIES);
     TimelineAnswer {

@@ -77,7 +77,7 @@ impl Sort {
     pub(super) fn apply(&self, rows: &mut [&Arc<ClusterFact>]) {
         // Rows come by name.
         if !self.0.is_empty() {
-            rows.sort_by(|a, b| self.compare(a, b));
+            rows.sort_unstable_by(|a, b| self.compare(a, b));
         }
     }
 
