@@ -26,7 +26,8 @@ async fn killed_a_hundred_times_it_ends_in_the_same_agent() {
             && !path.contains("serviceaccounts")
     };
     let all: Vec<_> = paths.iter().filter(may_go).collect();
-    interrupted(admin, &all, async || world.command().await).await;
+    let left = interrupted(admin, &all, async || world.command().await).await;
+    assert!(left.len() > 3, "it was killed at different steps: {left:?}");
     let _operator = world.operator().await;
     world.reports(DEPLOYMENT).await;
     for path in &all {
