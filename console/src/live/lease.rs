@@ -6,8 +6,16 @@ use serde_json::Value;
 use super::{Fact, watched};
 use crate::handshake::LeaseFact;
 
+/// The resource of Leases and its group, for messages.
+pub(super) const LEASES: &str = "leases.coordination.k8s.io";
+
+/// The row of Leases.
+pub(super) fn leases() -> Watched<()> {
+    watched("leases", ("coordination.k8s.io", "v1", "leases"))
+}
+
 impl Fact for LeaseFact {
-    const RESOURCE: &'static str = "leases.coordination.k8s.io";
+    const RESOURCE: &'static str = LEASES;
 
     /// The one of a page.
     fn most() -> usize {
@@ -15,7 +23,7 @@ impl Fact for LeaseFact {
     }
 
     fn watched() -> Watched<()> {
-        watched("leases", ("coordination.k8s.io", "v1", "leases"))
+        leases()
     }
 
     fn read(item: &Item<'_>) -> Option<Self> {

@@ -10,6 +10,7 @@ use berth_reconcile::{Item, Watched};
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::lease::{LEASES, leases};
 use super::{Fact, Kind, Objects, Open, Tasks, watched};
 use crate::answers::Connection;
 
@@ -140,14 +141,14 @@ impl<K: Followed> Fact for Revision<K> {
 // === impl LeaseOfLeader ===
 
 impl Fact for LeaseOfLeader {
-    const RESOURCE: &'static str = "leases.coordination.k8s.io";
+    const RESOURCE: &'static str = LEASES;
 
     fn most() -> usize {
         MOST_PARTS
     }
 
     fn watched() -> Watched<()> {
-        watched("leases", ("coordination.k8s.io", "v1", "leases")).within(HUB_NAMESPACE)
+        leases().within(HUB_NAMESPACE)
     }
 
     fn read(item: &Item<'_>) -> Option<Self> {

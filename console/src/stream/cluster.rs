@@ -115,10 +115,9 @@ impl ClusterScreen {
             self.read = Some((key, Instant::now(), details));
         }
         let csrs = self.csrs();
-        let key = format!("{}/{CLUSTER_LEASE}", self.name);
         let lease = self.lease.with(|all, hub| {
             let is_known = hub.state == Connection::Connected;
-            is_known.then(|| all.get(&key).map(|it| **it))
+            is_known.then(|| all.iter().next().map(|it| **it))
         });
         let (_, _, details) = self
             .read
